@@ -1,0 +1,69 @@
+// Freezes what a person is to judge. Its recorded result is the case: what is shown, hashed and executed
+// later is only this. Read-only: it may run more than once.
+import type { CaseRecord, ProblemRecord, Question } from '../core/case.ts';
+import { parseDuration } from '../core/duration.ts';
+import type { FreezeCaseInput } from '../core/recording.ts';
+import type { ActivityDeps } from './deps.ts';
+import { FreezeProblem, freezeCall, frozenHash, resolveIn } from './freeze-call.ts';
+import { recordProblem } from './prepare-step.ts';
+
+export function createFreezeCase(deps: ActivityDeps) {
+  return async function freezeCase(input: FreezeCaseInput): Promise<CaseRecord | ProblemRecord> {
+    const { position, key, root, now, reasoning, spec } = input;
+    try {
+      const policy = { ttlMs: ttlOf(input, deps.approvalTtlMs) };
+      const subject = input.phase === 'before' ? await freezeBefore(deps, input) : freezeQuestion(input);
+      return {
+        v: 1,
+        kind: 'case',
+        position,
+        key,
+        root,
+        ...subject,
+        ...(reasoning === undefined ? {} : { reasoning }),
+        policy,
+        requestedAt: now,
+        expiresAt: now + policy.ttlMs,
+        ...(spec === undefined ? {} : { spec }),
+        ...(deps.baseUrl === undefined ? {} : { url: `${deps.baseUrl}/approvals/${key}` }),
+      };
+    } catch (error) {
+      return recordProblem(error, position, root);
+    }
+  };
+}
+
+async function freezeBefore(deps: ActivityDeps, input: FreezeCaseInput) {
+  const tool = input.tool ?? '';
+  const call = { tool, arguments: input.arguments ?? {} };
+  const frozen = await freezeCall(deps.tools, input.position, call, input.scope);
+  return { phase: 'before' as const, title: titleOf(input) ?? tool, tool, ...frozen };
+}
+
+function freezeQuestion(input: FreezeCaseInput) {
+  const step = input.step ?? input.position;
+  const question: Question = { title: titleOf(input) ?? step };
+  const { hash } = frozenHash(input.position, { step, question });
+  return { phase: 'step' as const, title: question.title, step, question, payloadHash: hash };
+}
+
+function titleOf(input: FreezeCaseInput): string | undefined {
+  if (input.title === undefined) return undefined;
+  const title = resolveIn(input.position, input.title, input.scope);
+  if (typeof title === 'string') return title;
+  if (typeof title === 'number' || typeof title === 'boolean') return String(title);
+  throw new FreezeProblem('invalid_value', `step "${input.position}": the title must be text`);
+}
+
+function ttlOf(input: FreezeCaseInput, fallback: number): number {
+  const { ttl } = input;
+  if (ttl === undefined) return fallback;
+  const ms = typeof ttl === 'number' ? ttl : parseDuration(ttl);
+  if (ms === undefined || !Number.isSafeInteger(ms) || ms <= 0) {
+    throw new FreezeProblem(
+      'invalid_value',
+      `step "${input.position}": ttl must be a duration such as "2h" or "7d", got ${JSON.stringify(ttl)}`,
+    );
+  }
+  return ms;
+}

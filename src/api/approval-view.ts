@@ -1,0 +1,88 @@
+// What an approval looks like from outside: the list row from the memo alone, the whole case from the trail.
+import type { ApprovalEntry, RunDescription } from '../countersign-client.ts';
+import type { ApprovalMemo } from '../core/case.ts';
+import type { GateOutcome, GateRecord } from './gate-record.ts';
+import { approvalLinks } from './links.ts';
+import { iso, pendingApproval } from './run-view.ts';
+import type { ApprovalRow, ApprovalView, OutcomeView } from './schemas.ts';
+
+interface Setting {
+  baseUrl?: string;
+  /** milliseconds since the epoch */
+  now: number;
+}
+
+export function approvalRow(run: RunDescription, entry: ApprovalEntry, { baseUrl, now }: Setting): ApprovalRow {
+  const { memo } = entry;
+  return {
+    ...pendingApproval(entry),
+    runId: run.runId,
+    ...(run.spec === undefined ? {} : { spec: run.spec }),
+    state: memo.state,
+    ...timeLeft(memo.state, memo.expiresAt, now),
+    ...(memo.state === 'pending' ? {} : { outcome: outcomeOfMemo(memo) }),
+    links: approvalLinks(baseUrl, run.runId, entry.key),
+  };
+}
+
+export function approvalView(
+  run: RunDescription,
+  { requested, outcome }: GateRecord,
+  { baseUrl, now }: Setting,
+): ApprovalView {
+  const { key, position = '', phase, title, tool, question, reasoning, payloadHash, policy } = requested;
+  const memo = run.approvals.find((entry) => entry.key === key)?.memo;
+  const state = outcome?.state ?? 'pending';
+  return {
+    key,
+    runId: run.runId,
+    position,
+    step: position,
+    phase,
+    state,
+    title,
+    ...(tool === undefined ? {} : { tool }),
+    ...(requested.arguments === undefined ? {} : { arguments: requested.arguments }),
+    ...(question === undefined ? {} : { question }),
+    ...(reasoning === undefined ? {} : { reasoning }),
+    payloadHash,
+    policy,
+    requestedAt: requested.requestedAt,
+    expiresAt: requested.expiresAt,
+    ...timeLeft(state, Date.parse(requested.expiresAt), now),
+    ...(run.spec === undefined ? {} : { spec: run.spec }),
+    ...(outcome === undefined ? {} : { outcome: outcomeOfTrail(outcome, memo) }),
+    links: approvalLinks(baseUrl, run.runId, key),
+  };
+}
+
+/** When the gate was settled: the workflow's own time where it is still known, so that all answers agree. */
+export function settledAt(outcome: GateOutcome, memo: ApprovalMemo | undefined): string {
+  return memo?.at === undefined ? outcome.at : iso(memo.at);
+}
+
+/** 0 when the deadline has passed and no worker was there yet to say so. */
+function timeLeft(state: string, expiresAt: number | undefined, now: number) {
+  if (state !== 'pending' || expiresAt === undefined) return {};
+  return { timeLeftMs: Math.max(0, Math.trunc(expiresAt - now)) };
+}
+
+function outcomeOfMemo(memo: ApprovalMemo): OutcomeView {
+  return {
+    ...(memo.decisionId === undefined ? {} : { decisionId: memo.decisionId }),
+    ...(memo.by === undefined ? {} : { by: { id: memo.by } }),
+    at: iso(memo.at ?? 0),
+  };
+}
+
+function outcomeOfTrail(outcome: GateOutcome, memo: ApprovalMemo | undefined): OutcomeView {
+  const { decision, by } = outcome;
+  return {
+    at: settledAt(outcome, memo),
+    ...(by === undefined ? {} : { by }),
+    ...(decision === undefined
+      ? {}
+      : { decisionId: decision.decisionId, decision: decision.decision, via: decision.via }),
+    ...(decision?.reason === undefined ? {} : { reason: decision.reason }),
+  };
+}

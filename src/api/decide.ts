@@ -1,0 +1,166 @@
+// How a decision goes to its gate (DESIGN §7): describe → compare hash and state → sign → signal → receipt.
+// Nothing answers 2xx unless Temporal has the signal in history, and 200 only what the gate accepted.
+import type { Decision } from '../core/decision.ts';
+import { decisionLimitBytes } from '../core/decision.ts';
+import type { Receipt } from '../core/verdict.ts';
+import { actorOf, mayDecide, type Principal } from './auth.ts';
+import { createBoundedMap } from './bounded-map.ts';
+import { accepted, idempotencyKeyReused, isOwnRepeat, lost, payloadChanged, recorded, refused } from './decision-answer.ts';
+import type { Answered } from './decision-answer.ts';
+import { checkOrder, contentOf, decisionIdOf, type DecisionOrder } from './decision-order.ts';
+import { defaultReceiptBudgetMs, type ApiDeps } from './deps.ts';
+import { findGate, type GatePlace } from './find-gate.ts';
+import { stateOfKind } from './gate-record.ts';
+import { answerLate, placeOf } from './late-decision.ts';
+import { lookUpDecision } from './look-up-decision.ts';
+import { ApiProblem, approvalNotFound, temporalUnavailable } from './problem.ts';
+import { createReceiptDesk } from './receipts.ts';
+import { iso } from './run-view.ts';
+
+export interface Decider {
+  /** @throws ApiProblem for every refusal */
+  decide(principal: Principal, order: DecisionOrder): Promise<Answered>;
+  /** What `decide` would have answered by now. @throws ApiProblem */
+  lookUp(principal: Principal, key: string, decisionId: string): Promise<Answered>;
+}
+
+interface Sent {
+  content: string;
+  decision: Decision;
+}
+
+/** A refusal that can be told beforehand is still signalled, as a fact of the run; but not without end. */
+const refusedSignalsPerGate = 50;
+
+/** Entries kept in memory, a few hundred bytes each. */
+const remembered = 10_000;
+
+export function createDecider(deps: ApiDeps): Decider {
+  const { client } = deps;
+  const desk = createReceiptDesk(client, deps.receiptBudgetMs ?? defaultReceiptBudgetMs, (error) =>
+    deps.log({ level: 'error', event: 'receipts_failed', error: String(error) }),
+  );
+  const inFlight = new Map<string, { content: string; answer: Promise<Answered> }>();
+  const sent = createBoundedMap<Sent>(remembered);
+  const refusedSignals = createBoundedMap<number>(remembered);
+
+  async function judge(principal: Principal, order: DecisionOrder & { decisionId: string }): Promise<Answered> {
+    const gate = await findGate(client, principal, order.key);
+    if (!mayDecide(principal, gate.run)) {
+      throw new ApiProblem('not_allowed', `${principal.id} may see this approval, but not decide it`);
+    }
+    if (!isOpen(gate)) return answerLate(deps, principal, order, gate);
+    const foreseen = foresee(order, gate);
+    if (foreseen !== undefined && !countRefusal(principal, order, foreseen)) throw foreseen;
+
+    const decision = await signed(principal, order, gate);
+    if (!(await client.sendDecision(gate.run.runId, decision))) return answerClosed(principal, order);
+    sent.set(order.decisionId, { content: contentOf(order), decision });
+    const receipt = await desk.waitFor(
+      gate.run.runId,
+      order.decisionId,
+      (candidate) => candidate.decision === order.kind && candidate.payloadHash === order.payloadHash,
+    );
+    if (receipt !== undefined) return answerReceipt(principal, order, gate, receipt);
+    if (foreseen?.code === 'payload_changed') throw foreseen;
+    return recorded(placeOf(deps, gate), decision, iso(deps.now()));
+  }
+
+  /** What the memo already says will be refused; only the gate's own answer is final. */
+  function foresee(order: DecisionOrder & { decisionId: string }, gate: GatePlace): ApiProblem | undefined {
+    const memo = gate.entry?.memo;
+    if (order.payloadHash !== undefined && order.payloadHash !== memo?.hash) {
+      return payloadChanged(placeOf(deps, gate), undefined, order.decisionId);
+    }
+    const late = memo?.expiresAt !== undefined && deps.now() >= memo.expiresAt;
+    return late ? approvalNotFound(order.key) : undefined;
+  }
+
+  function countRefusal(principal: Principal, { key }: DecisionOrder, { code }: ApiProblem): boolean {
+    const count = refusedSignals.get(key) ?? 0;
+    if (count >= refusedSignalsPerGate) {
+      deps.log({ level: 'warn', event: 'decision_not_signalled', key, by: principal.id, code });
+      return false;
+    }
+    refusedSignals.set(key, count + 1);
+    return true;
+  }
+
+  async function signed(
+    principal: Principal,
+    order: DecisionOrder & { decisionId: string },
+    { run }: GatePlace,
+  ): Promise<Decision> {
+    const decision: Decision = {
+      v: 1,
+      key: order.key,
+      root: run.root,
+      decision: order.kind,
+      ...(order.payloadHash === undefined ? {} : { payloadHash: order.payloadHash }),
+      decisionId: order.decisionId,
+      by: actorOf(principal),
+      via: order.via,
+      ...(order.reason === undefined ? {} : { reason: order.reason }),
+    };
+    const whole = { ...decision, proof: await deps.sign(decision, { workflowId: run.runId }) };
+    const bytes = Buffer.byteLength(JSON.stringify(whole));
+    if (bytes <= decisionLimitBytes) return whole;
+    const detail = `the signed decision has ${bytes} bytes, the limit is ${decisionLimitBytes}; shorten the reason`;
+    throw new ApiProblem('too_large', detail, { limitBytes: decisionLimitBytes });
+  }
+
+  /** The run ended, or was replaced, between the look and the signal. */
+  async function answerClosed(
+    principal: Principal,
+    order: DecisionOrder & { decisionId: string },
+  ): Promise<Answered> {
+    const gate = await findGate(client, principal, order.key);
+    if (isOpen(gate)) throw temporalUnavailable();
+    return answerLate(deps, principal, order, gate);
+  }
+
+  function answerReceipt(
+    principal: Principal,
+    { kind, payloadHash, decisionId }: DecisionOrder & { decisionId: string },
+    gate: GatePlace,
+    { verdict, code = 'check_failed', message, settlement, gate: gateState }: Receipt,
+  ): Answered {
+    const place = placeOf(deps, gate);
+    const at = iso(settlement?.at ?? deps.now());
+    if (verdict === 'accepted') {
+      const by = settlement?.by ?? { ...actorOf(principal), verified: true };
+      return accepted(place, { decisionId, state: gateState ?? stateOfKind(kind) ?? 'pending', by, at });
+    }
+    if (code !== 'already_resolved' || settlement === undefined) {
+      throw refused(place, code, message, decisionId);
+    }
+    const { state, by, decisionId: winningId } = settlement;
+    const own = { by: principal.id, kind, payloadHash };
+    if (by !== undefined && winningId !== undefined && isOwnRepeat(own, settlement, place.payloadHash)) {
+      return accepted(place, { decisionId: winningId, state, by, at });
+    }
+    const id = winningId === undefined ? {} : { decisionId: winningId };
+    throw lost(place, { state, ...(by === undefined ? {} : { by }), ...id, at });
+  }
+
+  return {
+    async decide(principal, order) {
+      checkOrder(order);
+      const decisionId = decisionIdOf(principal.id, order);
+      const content = contentOf(order);
+      const first = inFlight.get(decisionId);
+      const known = first?.content ?? sent.get(decisionId)?.content ?? content;
+      if (known !== content) throw idempotencyKeyReused(order.key);
+      if (first !== undefined) return first.answer;
+      const answer = judge(principal, { ...order, decisionId }).finally(() => inFlight.delete(decisionId));
+      inFlight.set(decisionId, { content, answer });
+      return answer;
+    },
+    lookUp: (principal, key, decisionId) =>
+      lookUpDecision(deps, principal, key, decisionId, sent.get(decisionId)?.decision),
+  };
+}
+
+function isOpen({ run, entry }: GatePlace): boolean {
+  return run.closeStatus === undefined && entry?.memo.state === 'pending';
+}

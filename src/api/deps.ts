@@ -1,0 +1,60 @@
+// What the API is given. It holds no connection and no file of its own, and no state that matters: every
+// API process may die at any time, and any other one can answer in its place.
+import type { CountersignClient } from '../countersign-client.ts';
+import type { Decision } from '../core/decision.ts';
+import type { Json } from '../core/json.ts';
+import type { Spec } from '../core/spec/spec.ts';
+import type { Principal } from './auth.ts';
+import type { Decider } from './decide.ts';
+
+/** The specs that can be started by name. */
+export interface SpecSource {
+  get(name: string): { spec: Spec; hash: string } | undefined;
+  names(): string[];
+  /** What is wrong with the spec of that name, when it went bad; undefined when nothing is, or there is none. */
+  problemOf(name: string): string | undefined;
+}
+
+/** A decision as it stands in history. */
+export interface RecordedSignal {
+  decision: Decision;
+  eventId: number;
+  /** the event's time, ISO 8601 in UTC */
+  at: string;
+}
+
+export interface ApiDeps {
+  client: CountersignClient;
+  specs: SpecSource;
+  checkInlineSpec(value: Json): { spec: Spec } | { problems: string[] };
+  /** What is wrong with a run's input, by the spec's own schema; empty when nothing is. */
+  checkInput(spec: Spec, input: Json): string[];
+  authenticate(token: string): Principal | undefined | Promise<Principal | undefined>;
+  /** The proof (compact JWS) of a decision, made by the API's key at this moment. */
+  sign(decision: Omit<Decision, 'proof'>, place: { workflowId: string }): Promise<string>;
+  /**
+   * The last recorded signal with that decision id, judged or not, from history. Without it, a decision that
+   * no worker has judged yet is known only to the API process that sent it.
+   */
+  findDecision?(runId: string, decisionId: string): Promise<RecordedSignal | undefined>;
+  /** Put before links in answers, such as `https://approvals.example.org`; without it links are paths. */
+  baseUrl?: string;
+  log(fields: Record<string, unknown>): void;
+  /** Milliseconds since the epoch. */
+  now(): number;
+  /** How long a decision waits for its verdict before it answers 202. Default 3,000. */
+  receiptBudgetMs?: number;
+}
+
+/** 3 s: a healthy worker needs milliseconds; longer than this a person reads 202 better than a spinner. */
+export const defaultReceiptBudgetMs = 3000;
+
+export interface ApiEnv {
+  Variables: { principal: Principal };
+}
+
+/** Handed to the routes. */
+export interface ApiContext {
+  deps: ApiDeps;
+  decider: Decider;
+}

@@ -1,0 +1,49 @@
+// Request headers with a grammar: Idempotency-Key (draft-ietf-httpapi-idempotency-key-header) and
+// If-Match (RFC 9110) with a payload hash for its ETag.
+import { isPayloadHash } from '../core/hash.ts';
+import { ApiProblem } from './problem.ts';
+
+/** Characters; longer than any UUID, hash or URL that people take for it, short enough for a log line. */
+const maxKeyLength = 255;
+
+/**
+ * The draft's form is a quoted string (RFC 8941 sf-string), and most clients send it bare: both name the
+ * same key. Undefined without the header.
+ */
+export function readIdempotencyKey(header: string | undefined): string | undefined {
+  if (header === undefined) return undefined;
+  const text = header.trim();
+  const quoted = /^"((?:[\x20\x21\x23-\x5b\x5d-\x7e]|\\["\\])*)"$/.exec(text)?.[1];
+  const key = quoted?.replace(/\\(["\\])/g, '$1') ?? /^[\x21\x23-\x2b\x2d-\x3a\x3c-\x7e]+$/.exec(text)?.[0];
+  if (key === undefined || key === '') {
+    throw malformed('Idempotency-Key must be a string of visible ASCII characters, such as "8e03978e-40d5"');
+  }
+  if (key.length > maxKeyLength) {
+    throw malformed(`Idempotency-Key has ${key.length} characters, the limit is ${maxKeyLength}`);
+  }
+  return key;
+}
+
+/** The hash in If-Match; `*` is no hash: it would approve whatever is there. */
+export function readIfMatch(header: string | undefined): string | undefined {
+  const text = header?.trim();
+  if (text === undefined || text === '*') return undefined;
+  const hash = /^"(.*)"$/.exec(text)?.[1] ?? text;
+  if (!isPayloadHash(hash)) {
+    throw malformed('If-Match must be the ETag of the approval: "sha256:" and 64 hex digits, in quotes');
+  }
+  return hash;
+}
+
+/** What the caller says to have seen, from header and body together. */
+export function readPayloadHash(ifMatch: string | undefined, inBody: string | undefined): string | undefined {
+  const inHeader = readIfMatch(ifMatch);
+  if (inHeader !== undefined && inBody !== undefined && inHeader !== inBody) {
+    throw malformed(`If-Match has ${inHeader}, payloadHash in the body is ${inBody}; send one of them`);
+  }
+  return inHeader ?? inBody;
+}
+
+function malformed(detail: string): ApiProblem {
+  return new ApiProblem('invalid_request', detail);
+}

@@ -1,0 +1,35 @@
+// Paths of what an answer names. Run ids are any text, so they are escaped; approval keys need no escaping.
+
+export interface RunLinks {
+  run: string;
+  events: string;
+}
+
+export interface ApprovalLinks extends RunLinks {
+  approval: string;
+  approve: string;
+  reject: string;
+}
+
+export function runPath(runId: string): string {
+  return `/runs/${encodeURIComponent(runId)}`;
+}
+
+export function decisionPath(key: string, decisionId: string): string {
+  return `/approvals/${key}/decisions/${decisionId}`;
+}
+
+export function runLinks(baseUrl: string | undefined, runId: string): RunLinks {
+  const run = `${baseUrl ?? ''}${runPath(runId)}`;
+  return { run, events: `${run}/events` };
+}
+
+export function approvalLinks(baseUrl: string | undefined, runId: string, key: string): ApprovalLinks {
+  const approval = `${baseUrl ?? ''}/approvals/${key}`;
+  return {
+    ...runLinks(baseUrl, runId),
+    approval,
+    approve: `${approval}/approve`,
+    reject: `${approval}/reject`,
+  };
+}

@@ -1,0 +1,142 @@
+// What a run looks like from outside: the list row from what Temporal knows without any worker, and the
+// whole of it with its trail.
+import type { ApprovalEntry, RunDescription } from '../countersign-client.ts';
+import type { TrailFact } from '../core/trail-fact.ts';
+import type { FactOf } from './gate-record.ts';
+import { runLinks } from './links.ts';
+import type { PendingApproval, RunRow, RunStatus, RunView, StepView } from './schemas.ts';
+import { runStatuses } from './schemas.ts';
+
+export function runRow(run: RunDescription, baseUrl: string | undefined): RunRow {
+  const pending = run.closeStatus === undefined ? run.approvals.filter(isPending) : [];
+  return {
+    id: run.runId,
+    status: statusOf(run, pending.length > 0),
+    ...(run.spec === undefined ? {} : { spec: run.spec }),
+    createdAt: iso(run.createdAt),
+    ...(run.closedAt === undefined ? {} : { closedAt: iso(run.closedAt) }),
+    pendingApprovals: pending.map(pendingApproval),
+    links: runLinks(baseUrl, run.runId),
+  };
+}
+
+export function runDetails(
+  run: RunDescription,
+  trail: readonly TrailFact[],
+  baseUrl: string | undefined,
+): RunView {
+  const facts = trail.filter((fact) => fact.superseded !== true);
+  const started = facts.find((fact) => fact.type === 'run_started');
+  const end = facts.findLast((fact) => fact.type === 'run_finished');
+  const row = runRow(run, baseUrl);
+  return {
+    ...row,
+    // the trail is exact; the index may lag behind it
+    ...(end === undefined || run.closeStatus === undefined ? {} : { status: end.status }),
+    ...(started === undefined ? {} : startOf(started)),
+    steps: stepsOf(facts),
+    ...(end?.output === undefined ? {} : { output: end.output }),
+    ...errorOf(run, end),
+  };
+}
+
+export function pendingApproval({ key, position, memo }: ApprovalEntry): PendingApproval {
+  return {
+    key,
+    position,
+    step: position,
+    ...(memo.phase === undefined ? {} : { phase: memo.phase }),
+    ...(memo.tool === undefined ? {} : { tool: memo.tool }),
+    ...(memo.title === undefined ? {} : { title: memo.title }),
+    ...(memo.hash === undefined ? {} : { payloadHash: memo.hash }),
+    ...(memo.requestedAt === undefined ? {} : { requestedAt: iso(memo.requestedAt) }),
+    ...(memo.expiresAt === undefined ? {} : { expiresAt: iso(memo.expiresAt) }),
+  };
+}
+
+export function isPending({ memo }: ApprovalEntry): boolean {
+  return memo.state === 'pending';
+}
+
+export function iso(ms: number): string {
+  return new Date(ms).toISOString();
+}
+
+function statusOf(run: RunDescription, awaiting: boolean): RunStatus {
+  switch (run.closeStatus) {
+    case undefined:
+      if (awaiting && run.status !== 'in_doubt') return 'awaiting_approval';
+      return isRunStatus(run.status) && run.status !== 'awaiting_approval' ? run.status : 'running';
+    case 'completed':
+      return run.status === 'rejected' ? 'rejected' : 'completed';
+    case 'cancelled':
+      return 'cancelled';
+    default:
+      return 'failed'; // failed, terminated or timed out
+  }
+}
+
+function isRunStatus(text: string | undefined): text is RunStatus {
+  return runStatuses.some((status) => status === text);
+}
+
+function startOf({ spec, trigger, startedBy, input }: FactOf<'run_started'>) {
+  return {
+    ...(spec === undefined ? {} : { spec: spec.name, specHash: spec.hash }),
+    ...(trigger === undefined ? {} : { trigger }),
+    ...(startedBy === undefined ? {} : { startedBy }),
+    ...(input === undefined ? {} : { input }),
+  };
+}
+
+function errorOf(run: RunDescription, end: FactOf<'run_finished'> | undefined) {
+  if (end?.error !== undefined) return { error: end.error };
+  if (run.closeStatus === 'terminated') {
+    return { error: { code: 'terminated', message: 'the run was terminated from outside' } };
+  }
+  return run.closeStatus === 'timed_out' ? { error: { code: 'timed_out', message: 'the run timed out' } } : {};
+}
+
+/** One row a step that the run has reached, in the order in which it reached them. */
+function stepsOf(facts: readonly TrailFact[]): StepView[] {
+  const steps = new Map<string, StepView>();
+  for (const fact of facts) {
+    const { position, at } = fact;
+    if (position === undefined) continue;
+    const step = steps.get(position) ?? { position, status: 'running', startedAt: at };
+    if (advance(step, fact)) steps.set(position, step);
+  }
+  return [...steps.values()];
+}
+
+/** False when the fact is none of a step's. */
+function advance(step: StepView, fact: TrailFact): boolean {
+  switch (fact.type) {
+    case 'step_started':
+      return true;
+    case 'approval_requested':
+      Object.assign(step, { status: 'awaiting_approval', approval: fact.key });
+      return true;
+    case 'approval_granted':
+    case 'effect_started':
+      step.status = 'running';
+      return true;
+    case 'step_completed':
+    case 'tool_result':
+      Object.assign(step, { status: 'completed', endedAt: fact.at, output: fact.output });
+      return true;
+    case 'approval_rejected':
+    case 'approval_expired':
+      Object.assign(step, { status: 'rejected', endedAt: fact.at });
+      return true;
+    case 'effect_failed':
+    case 'effect_in_doubt':
+      Object.assign(step, { status: 'failed', endedAt: fact.at });
+      return true;
+    case 'approval_cancelled':
+      Object.assign(step, { status: 'cancelled', endedAt: fact.at });
+      return true;
+    default:
+      return false;
+  }
+}

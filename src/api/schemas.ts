@@ -1,0 +1,212 @@
+// The shapes that go over the wire, once: the types of the code, the validation of what comes in and the
+// OpenAPI document are all derived from here.
+import { z } from '@hono/zod-openapi';
+import type { JsonObject } from '../core/json.ts';
+
+/** Any JSON value; what it is, is said by a tool's or a spec's own schema. */
+const json = z.unknown().openapi({ description: 'any JSON value' });
+const time = z.string().openapi({ format: 'date-time' });
+const payloadHash = z.string().openapi({ example: `sha256:${'0'.repeat(64)}` });
+
+const actor = z.object({
+  id: z.string(),
+  name: z.string().optional(),
+  roles: z.array(z.string()).optional(),
+  /** false: an unsigned signal that was sent by hand said so */
+  verified: z.boolean().optional(),
+});
+
+export const gateStates = [
+  'pending',
+  'approved',
+  'rejected',
+  'expired',
+  'withdrawn',
+  'responded',
+  'cancelled',
+] as const;
+const gateState = z.enum(gateStates);
+
+export const runStatuses = [
+  'running',
+  'awaiting_approval',
+  'in_doubt',
+  'completed',
+  'rejected',
+  'failed',
+  'cancelled',
+] as const;
+export const runStatus = z.enum(runStatuses);
+export type RunStatus = z.infer<typeof runStatus>;
+
+const links = z.object({
+  run: z.string(),
+  events: z.string(),
+  approval: z.string().optional(),
+  approve: z.string().optional(),
+  reject: z.string().optional(),
+  decision: z.string().optional(),
+});
+
+// taken as it is: `checkInlineSpec` judges it, and no copy may lose a key on the way
+const inlineSpec = z
+  .custom<JsonObject>((value) => typeof value === 'object' && value !== null && !Array.isArray(value), {
+    message: 'must be the name of a spec, or a spec as an object',
+  })
+  .openapi({ type: 'object' });
+
+export const runStartBody = z.strictObject({
+  spec: z.union([z.string().min(1), inlineSpec]).openapi({
+    description: 'the name of a spec, or a spec itself',
+  }),
+  input: json.optional(),
+  id: z.string().optional().openapi({ description: 'the run id, 1 to 255 bytes of UTF-8' }),
+});
+
+export const decisionBody = z.strictObject({
+  payloadHash: z
+    .string()
+    .regex(/^sha256:[0-9a-f]{64}$/, 'must be "sha256:" and 64 hex digits')
+    .optional(),
+  reason: z.string().optional(),
+});
+
+/** 20 rows: describe and list carry whole memos, and a page has to stay under Temporal's message limit. */
+export const maxPageSize = 20;
+const page = {
+  limit: z
+    .string()
+    .regex(/^([1-9]|1[0-9]|20)$/, `must be a whole number from 1 to ${maxPageSize}`)
+    .optional(),
+  cursor: z
+    .string()
+    .regex(/^[A-Za-z0-9+/=_.-]{1,4096}$/, 'must be the cursor of an earlier answer')
+    .optional(),
+};
+
+export const runsQuery = z.strictObject({
+  status: runStatus.optional(),
+  spec: z.string().optional(),
+  since: z.iso.datetime({ offset: true }).optional().openapi({ description: 'started at or after' }),
+  ...page,
+});
+
+export const approvalsQuery = z.strictObject({
+  state: gateState.optional().openapi({ description: 'default `pending`' }),
+  tool: z.string().optional(),
+  spec: z.string().optional(),
+  run: z.string().optional(),
+  ...page,
+});
+
+const pendingApproval = z.object({
+  key: z.string(),
+  position: z.string(),
+  step: z.string(),
+  phase: z.string().optional(),
+  tool: z.string().optional(),
+  title: z.string().optional(),
+  payloadHash: payloadHash.optional(),
+  requestedAt: time.optional(),
+  expiresAt: time.optional(),
+});
+export type PendingApproval = z.infer<typeof pendingApproval>;
+
+const step = z.object({
+  position: z.string(),
+  status: z.enum(['running', 'awaiting_approval', 'completed', 'rejected', 'failed', 'cancelled']),
+  startedAt: time,
+  endedAt: time.optional(),
+  approval: z.string().optional().openapi({ description: 'its approval key' }),
+  output: json.optional(),
+});
+export type StepView = z.infer<typeof step>;
+
+const runRow = z.object({
+  id: z.string(),
+  status: runStatus,
+  spec: z.string().optional(),
+  createdAt: time,
+  closedAt: time.optional(),
+  pendingApprovals: z.array(pendingApproval),
+  links,
+});
+export type RunRow = z.infer<typeof runRow>;
+
+export const runView = runRow.extend({
+  specHash: z.string().optional(),
+  trigger: json.optional(),
+  startedBy: actor.optional(),
+  input: json.optional(),
+  steps: z.array(step),
+  output: json.optional(),
+  error: json.optional(),
+});
+export type RunView = z.infer<typeof runView>;
+
+export const runPage = z.object({ runs: z.array(runRow), cursor: z.string().optional() });
+
+export const trailView = z.object({
+  runId: z.string(),
+  trail: z.array(z.record(z.string(), z.unknown())),
+});
+
+const outcome = z.object({
+  decisionId: z.string().optional(),
+  decision: z.string().optional(),
+  by: actor.optional(),
+  via: z.string().optional(),
+  reason: z.string().optional(),
+  at: time,
+});
+export type OutcomeView = z.infer<typeof outcome>;
+
+const approvalRow = pendingApproval.extend({
+  runId: z.string(),
+  spec: z.string().optional(),
+  state: gateState,
+  timeLeftMs: z.number().int().optional(),
+  outcome: outcome.optional(),
+  links,
+});
+export type ApprovalRow = z.infer<typeof approvalRow>;
+
+export const approvalPage = z.object({
+  approvals: z.array(approvalRow),
+  cursor: z.string().optional(),
+});
+
+export const approvalView = approvalRow.extend({
+  payloadHash,
+  arguments: json.optional(),
+  question: json.optional(),
+  reasoning: z.string().optional(),
+  policy: json,
+});
+export type ApprovalView = z.infer<typeof approvalView>;
+
+export const decisionAnswer = z.object({
+  key: z.string(),
+  decisionId: z.string(),
+  /** `pending`: recorded, not judged yet */
+  verdict: z.enum(['accepted', 'pending']),
+  state: gateState,
+  runId: z.string(),
+  payloadHash: payloadHash.optional(),
+  by: actor,
+  at: time,
+  links,
+});
+export type DecisionAnswer = z.infer<typeof decisionAnswer>;
+
+export const problemSchema = z.looseObject({
+  type: z.string(),
+  title: z.string(),
+  status: z.number().int(),
+  code: z.string(),
+  detail: z.string(),
+  remedy: z.string(),
+  instance: z.string().optional(),
+});
+
+export const healthView = z.object({ status: z.string() });

@@ -1,0 +1,214 @@
+// What the API and the tests use to start, list, read and decide: the only file that turns these wishes
+// into Temporal calls. It keeps no state. Every call has a deadline, since gRPC's has none.
+import {
+  defineSearchAttributeKey,
+  SearchAttributeType,
+  TypedSearchAttributes,
+  type SearchAttributePair,
+} from '@temporalio/common';
+import {
+  isGrpcServiceError,
+  ServiceError,
+  WorkflowExecutionAlreadyStartedError,
+  WorkflowNotFoundError,
+  type Client,
+} from '@temporalio/client';
+import {
+  NoWorkerError,
+  TemporalUnavailableError,
+  type CountersignClient,
+  type ListRunsQuery,
+  type RunDescription,
+  type RunPage,
+  type StartRunRequest,
+  type StartRunResult,
+} from './countersign-client.ts';
+import { memoFields, queryNames, searchAttributes, signalNames, workflowTypes } from './core/names.ts';
+import { decodeTrail } from './core/trail.ts';
+import type { RunSpecInput } from './core/recording.ts';
+import type { Receipt } from './core/verdict.ts';
+import { readChain } from './history.ts';
+import { describeExecution, type ExecutionInfo } from './run-description.ts';
+
+export interface ClientOptions {
+  client: Client;
+  taskQueue: string;
+  namespace: string;
+  /** Of each call but a query, milliseconds. Default 5,000: a healthy server answers in tens. */
+  deadlineMs?: number;
+}
+
+const keywordLimit = 255;
+
+export function createClient(options: ClientOptions): CountersignClient {
+  const { client, taskQueue, namespace } = options;
+  const deadlineMs = options.deadlineMs ?? 5_000;
+
+  /** Runs Temporal calls under a deadline; what Temporal does not answer becomes TemporalUnavailableError. */
+  const call = async <T>(work: () => Promise<T>, ms = deadlineMs): Promise<T> => {
+    try {
+      return await client.connection.withDeadline(Date.now() + ms, work);
+    } catch (error) {
+      throw unavailable(error) ?? error;
+    }
+  };
+
+  const list = (query: string, pageSize: number, cursor: string | undefined): Promise<RunPage> =>
+    call(async () => {
+      const answer = await client.workflowService.listWorkflowExecutions({
+        namespace,
+        query,
+        pageSize,
+        ...(cursor === undefined ? {} : { nextPageToken: Buffer.from(cursor, 'base64url') }),
+      });
+      const runs = await Promise.all(answer.executions.map((info) => describeExecution(client, info as ExecutionInfo)));
+      const next = answer.nextPageToken;
+      return { runs, ...(next.length === 0 ? {} : { cursor: Buffer.from(next).toString('base64url') }) };
+    });
+
+  return {
+    startRun: (request) => call(() => start(client, taskQueue, request)),
+
+    describeRun: (runId) =>
+      call(async () => {
+        try {
+          const description = await client.workflow.getHandle(runId).describe();
+          return await describeExecution(client, description.raw.workflowExecutionInfo as ExecutionInfo);
+        } catch (error) {
+          if (error instanceof WorkflowNotFoundError) return undefined;
+          throw error;
+        }
+      }),
+
+    listRuns: (query) => list(runsQuery(query), query.pageSize, query.cursor),
+
+    listAwaiting: ({ spec, tool, pageSize, cursor }) => {
+      const parts = [`ExecutionStatus = 'Running'`, equals(searchAttributes.status, 'awaiting_approval')];
+      if (spec !== undefined) parts.push(equals(searchAttributes.spec, spec));
+      if (tool !== undefined) parts.push(equals(searchAttributes.tools, tool));
+      return list(parts.join(' AND '), pageSize, cursor);
+    },
+
+    readTrail: (runId) => call(async () => decodeTrail(await readChain(client, runId)), 4 * deadlineMs),
+
+    sendDecision: (runId, decision) =>
+      call(async () => {
+        try {
+          await client.workflow.getHandle(runId).signal(signalNames.decide, decision);
+          return true;
+        } catch (error) {
+          if (error instanceof WorkflowNotFoundError) return false;
+          throw error;
+        }
+      }),
+
+    async queryReceipts(runId, decisionIds, timeoutMs) {
+      const handle = client.workflow.getHandle(runId);
+      const ask = () => handle.query<Receipt[], [readonly string[]]>(queryNames.receipts, decisionIds);
+      try {
+        return await client.connection.withDeadline(Date.now() + timeoutMs, ask);
+      } catch (error) {
+        if (isNoWorker(error)) throw new NoWorkerError(`no worker answered for run "${runId}"`, { cause: error });
+        throw unavailable(error) ?? error;
+      }
+    },
+
+    checkHealth: () =>
+      call(async () => {
+        await client.workflowService.describeNamespace({ namespace });
+      }),
+  };
+}
+
+async function start(client: Client, taskQueue: string, request: StartRunRequest): Promise<StartRunResult> {
+  const { runId, spec, specRef, trigger, startedBy, requestHash } = request;
+  const input = {
+    v: 1,
+    spec,
+    ...(specRef === undefined ? {} : { specRef }),
+    input: request.input,
+    trigger,
+    startedBy,
+  } as unknown as RunSpecInput;
+  try {
+    await client.workflow.start(workflowTypes.runSpec, {
+      args: [input],
+      workflowId: runId,
+      taskQueue,
+      // a closed run of that id is the answer to a repeated request too
+      workflowIdReusePolicy: 'REJECT_DUPLICATE',
+      memo: { [memoFields.request]: requestHash },
+      typedSearchAttributes: new TypedSearchAttributes([keyword(searchAttributes.spec, spec.name)]),
+    });
+    return { started: true };
+  } catch (error) {
+    if (!(error instanceof WorkflowExecutionAlreadyStartedError)) throw error;
+    const { memo } = await client.workflow.getHandle(runId).describe();
+    const stored: unknown = memo?.[memoFields.request];
+    return { started: false, ...(typeof stored === 'string' ? { requestHash: stored } : {}) };
+  }
+}
+
+function runsQuery({ status, spec, since }: ListRunsQuery): string {
+  const parts = [equals('WorkflowType', workflowTypes.runSpec)];
+  if (status !== undefined) parts.push(statusQuery(status));
+  if (spec !== undefined) parts.push(equals(searchAttributes.spec, spec));
+  if (since !== undefined) parts.push(`StartTime >= '${new Date(since).toISOString()}'`);
+  return parts.join(' AND ');
+}
+
+/** The attribute is written at gates only; how a run closed is Temporal's own status. */
+function statusQuery(status: string): string {
+  const attribute = searchAttributes.status;
+  switch (status) {
+    case 'running':
+      return `ExecutionStatus = 'Running' AND (${attribute} IS NULL OR ${attribute} != 'awaiting_approval')`;
+    case 'awaiting_approval':
+      return `ExecutionStatus = 'Running' AND ${equals(attribute, status)}`;
+    case 'completed':
+      return `ExecutionStatus = 'Completed' AND (${attribute} IS NULL OR ${attribute} != 'rejected')`;
+    case 'rejected':
+      return `ExecutionStatus = 'Completed' AND ${equals(attribute, status)}`;
+    case 'cancelled':
+      return `ExecutionStatus = 'Canceled'`;
+    case 'failed':
+      return `ExecutionStatus IN ('Failed', 'TimedOut', 'Terminated')`;
+    default:
+      return equals(attribute, status);
+  }
+}
+
+/** A condition of Temporal's list filter, whose strings take backslash escapes. */
+function equals(name: string, value: string): string {
+  return `${name} = '${value.replace(/[\\']/g, '\\$&')}'`;
+}
+
+function keyword(name: string, value: string): SearchAttributePair {
+  return { key: defineSearchAttributeKey(name, SearchAttributeType.KEYWORD), value: value.slice(0, keywordLimit) };
+}
+
+// gRPC status codes (grpc.github.io/grpc/core/md_doc_statuscodes.html)
+const grpc = { cancelled: 1, deadlineExceeded: 4, resourceExhausted: 8, failedPrecondition: 9, unavailable: 14 };
+
+function grpcCode(error: unknown): number | undefined {
+  const cause = error instanceof ServiceError ? error.cause : error;
+  return isGrpcServiceError(cause) ? cause.code : undefined;
+}
+
+/** A query without a poller fails at once or waits out its deadline; one too many at a time is exhausted. */
+function isNoWorker(error: unknown): boolean {
+  const code = grpcCode(error);
+  return (
+    code === grpc.deadlineExceeded ||
+    code === grpc.cancelled ||
+    code === grpc.failedPrecondition ||
+    code === grpc.resourceExhausted
+  );
+}
+
+function unavailable(error: unknown): TemporalUnavailableError | undefined {
+  if (error instanceof TemporalUnavailableError) return error;
+  const code = grpcCode(error);
+  if (code === undefined && !(error instanceof ServiceError)) return undefined;
+  return new TemporalUnavailableError('Temporal did not answer', { cause: error });
+}

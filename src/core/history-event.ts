@@ -1,0 +1,53 @@
+// The events of a Temporal history, as far as a trail is made of them. `src/history.ts` turns the
+// server's events into these; payloads of JSON are decoded, those of signals stay raw.
+import type { Json } from './json.ts';
+import type { RawPayload } from './signal.ts';
+
+export interface FailureInfo {
+  message: string;
+  /** the failure type, such as a code of core/failures.ts; `timeout` for a timeout */
+  type: string;
+  details: Json[];
+}
+
+interface EventPlace {
+  eventId: number;
+  /** milliseconds since the epoch */
+  at: number;
+}
+
+export type HistoryEvent = EventPlace &
+  (
+    | {
+        type: 'run_started';
+        workflowType: string;
+        input: Json;
+        firstRunId: string;
+        /** the run that this one continues */
+        continuedRunId?: string;
+      }
+    | { type: 'task_completed' }
+    | { type: 'reset'; baseRunId: string; reason: string }
+    | { type: 'signaled'; name: string; input: RawPayload[]; identity: string }
+    | { type: 'local_activity'; activityType: string; result?: Json; failure?: FailureInfo }
+    | { type: 'activity_scheduled'; activityType: string; input: Json }
+    | { type: 'activity_started'; scheduledEventId: number; attempt: number }
+    | { type: 'activity_completed'; scheduledEventId: number; result: Json }
+    | { type: 'activity_failed'; scheduledEventId: number; failure: FailureInfo }
+    | { type: 'memo_changed'; fields: Record<string, Json> }
+    | { type: 'run_completed'; result: Json }
+    | { type: 'run_failed'; failure: FailureInfo }
+    | { type: 'run_cancelled' }
+    | { type: 'run_terminated'; reason: string }
+    | { type: 'run_timed_out' }
+    | { type: 'run_continued' }
+  );
+
+/** One execution of a chain, oldest first in a list. */
+export interface Execution {
+  workflowId: string;
+  runId: string;
+  events: HistoryEvent[];
+  /** events after this one were cut off by a reset */
+  cutAfter?: number;
+}

@@ -1,0 +1,70 @@
+// Sandbox-safe types. Inputs of the read-only activities. In the workflow types of countersign they are
+// local activities, whose inputs no history holds; in others they are ordinary ones.
+import type { CaseRecord, GatePhase, GatePolicy, SpecRef } from './case.ts';
+import type { Decision } from './decision.ts';
+import type { Json, JsonObject } from './json.ts';
+
+/** What templates may refer to. */
+export interface Scope {
+  input: Json;
+  steps: Record<string, { output: Json }>;
+}
+
+interface Position {
+  v: 1;
+  position: string;
+  root: string;
+}
+
+/** Freezes the arguments of an ungated call, or resolves a spec's output. */
+export interface PrepareStepInput extends Position {
+  what: { tool: string; arguments: Json } | { output: Json };
+  scope?: Scope;
+}
+
+export interface FreezeCaseInput extends Position {
+  key: string;
+  phase: GatePhase;
+  /** phase `before` */
+  tool?: string;
+  arguments?: Json;
+  /** phase `step`: the step's id */
+  step?: string;
+  title?: string;
+  reasoning?: string;
+  /** as written (`2h`) or in milliseconds; the deployment's default when absent */
+  ttl?: string | number;
+  /** workflow time, milliseconds since the epoch */
+  now: number;
+  scope?: Scope;
+  spec?: SpecRef;
+}
+
+export interface AdmitDecisionInput extends Position {
+  key: string;
+  case: Pick<CaseRecord, 'phase' | 'tool' | 'payloadHash' | 'expiresAt' | 'spec'> & { policy: GatePolicy };
+  decision: Decision;
+  /** the signal's JSON text, for the strict reader */
+  text: string;
+  /** workflow time when the decision was taken from the queue, milliseconds since the epoch */
+  takenUpAt: number;
+}
+
+/** The start input of `runSpec`. */
+export interface RunSpecInput {
+  v: 1;
+  spec: JsonObject;
+  specRef?: SpecRef;
+  input: Json;
+  trigger: JsonObject;
+  startedBy: JsonObject;
+}
+
+/** A spec's output, resolved: the recorded result of `prepareStep` for `{output}`. */
+export interface OutputRecord {
+  v: 1;
+  kind: 'output';
+  position: string;
+  root: string;
+  value: Json;
+}

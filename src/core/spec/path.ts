@@ -1,0 +1,61 @@
+// Sandbox-safe. How places inside a value are named for people: `input.lines[0]["unit price"]`.
+import { type JsonPath, printable } from '../json-value.ts';
+
+const plainName = /^[A-Za-z_][A-Za-z0-9_]*$/;
+
+/** The path in the syntax of templates, below `root`; harmless to print. */
+export function pathText(root: string, path: JsonPath): string {
+  let text = root;
+  for (const part of path) {
+    if (typeof part === 'number') text += `[${part}]`;
+    else if (plainName.test(part)) text += text === '' ? part : `.${part}`;
+    else text += `["${printable(part, 60)}"]`;
+  }
+  return text;
+}
+
+/** A JSON pointer (RFC 6901) as the path of that place in `value`: array positions become numbers. */
+export function pathOfPointer(pointer: string, value: unknown): (string | number)[] {
+  let at = value;
+  return pointer
+    .split('/')
+    .slice(1)
+    .map((part) => {
+      const name = part.replaceAll('~1', '/').replaceAll('~0', '~');
+      const key = Array.isArray(at) ? Number(name) : name;
+      at = valueAt(at, [key]);
+      return key;
+    });
+}
+
+/** The value at `path`, own members only; undefined when there is none. */
+export function valueAt(value: unknown, path: JsonPath): unknown {
+  let at = value;
+  for (const part of path) {
+    if (typeof at !== 'object' || at === null || !Object.hasOwn(at, part)) return undefined;
+    at = (at as Record<string | number, unknown>)[part];
+  }
+  return at;
+}
+
+/** A value in a message: what it is, and the short ones themselves. */
+export function shown(value: unknown): string {
+  if (value === undefined) return 'nothing';
+  if (value === null) return 'null';
+  if (Array.isArray(value)) return 'an array';
+  if (typeof value === 'object') return 'an object';
+  if (typeof value === 'string') return `"${printable(value, 60)}"`;
+  return `${String(value)} (${typeof value})`;
+}
+
+/** Of JSON Schema, and zod's `record`. */
+export const typeNames: Readonly<Record<string, string>> = {
+  string: 'a string',
+  number: 'a number',
+  integer: 'an integer',
+  boolean: 'true or false',
+  null: 'null',
+  object: 'an object',
+  record: 'an object',
+  array: 'an array',
+};

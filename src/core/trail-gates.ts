@@ -1,0 +1,133 @@
+// The gates of one execution as a trail sees them: which decisions were queued, refused at once, judged,
+// or overtaken. It repeats what src/workflows/run.ts and gate.ts do, on events instead of live signals.
+import type { ApprovalMemo, CaseRecord, VerdictRecord } from './case.ts';
+import { sameDecision, type Decision } from './decision.ts';
+import { judgeDelivery, type GateView, type RunPlace } from './gate-state.ts';
+import type { FailureInfo, HistoryEvent } from './history-event.ts';
+import type { Json } from './json.ts';
+import { memoFields } from './names.ts';
+import { readSignal } from './signal.ts';
+import type { Emit } from './trail.ts';
+import type { RefusalCode } from './verdict.ts';
+
+type SignalEvent = Extract<HistoryEvent, { type: 'signaled' }>;
+
+interface Queued {
+  event: SignalEvent;
+  decision: Decision;
+}
+
+interface Gate extends GateView {
+  frozen: CaseRecord;
+  queue: Queued[];
+}
+
+export type TrailGates = ReturnType<typeof createTrailGates>;
+
+export function createTrailGates(place: RunPlace, emit: Emit) {
+  const gates = new Map<string, Gate>();
+  const inbox: SignalEvent[] = [];
+
+  const refuse = (at: HistoryEvent, queued: Queued, code: RefusalCode, message: string, gate?: Gate): void => {
+    const { decision, event } = queued;
+    const body = { code, message, key: decision.key, decision, by: { ...decision.by, verified: false } };
+    emit(at, { type: 'decision_refused', ...body, identity: event.identity }, gate?.position);
+  };
+
+  const judge = (at: HistoryEvent, queued: Queued): void => {
+    const gate = gates.get(queued.decision.key);
+    const delivery = judgeDelivery(queued.decision, place, gate);
+    if (delivery.action === 'refuse') refuse(at, queued, delivery.code, delivery.message, gate);
+    else if (delivery.action === 'take') gate?.queue.push(queued);
+  };
+
+  const settle = (event: HistoryEvent, gate: Gate): void => {
+    for (const queued of gate.queue.splice(0)) judge(event, queued);
+  };
+
+  return {
+    /** A signal is in the history; the workflow sees it with its next task. */
+    receive(event: SignalEvent): void {
+      inbox.push(event);
+    },
+
+    /** A workflow task is done: it saw the signals that came before it. */
+    deliver(): void {
+      for (const event of inbox.splice(0)) {
+        const { reading } = readSignal(event.input);
+        if (reading.ok) {
+          judge(event, { event, decision: reading.decision });
+        } else {
+          const { code, problem } = reading;
+          emit(event, { type: 'decision_refused', code, message: problem, identity: event.identity });
+        }
+      }
+    },
+
+    open(event: HistoryEvent, frozen: CaseRecord): void {
+      const { key, position, phase, title, tool, question, reasoning, payloadHash, policy } = frozen;
+      gates.set(key, { key, position, state: 'pending', frozen, queue: [] });
+      const times = {
+        requestedAt: new Date(frozen.requestedAt).toISOString(),
+        expiresAt: new Date(frozen.expiresAt).toISOString(),
+      };
+      const subject = {
+        ...(tool === undefined ? {} : { tool }),
+        ...(frozen.arguments === undefined ? {} : { arguments: frozen.arguments }),
+        ...(question === undefined ? {} : { question }),
+        ...(reasoning === undefined ? {} : { reasoning }),
+      };
+      const body = { key, phase, title, ...subject, payloadHash, policy, ...times };
+      emit(event, { type: 'approval_requested', ...body }, position);
+    },
+
+    /** A recorded verdict. Returns the case when it was approved. */
+    verdict(event: HistoryEvent, { key, decision, by, verdict, code, message }: VerdictRecord) {
+      const gate = gates.get(key);
+      if (gate === undefined) return undefined;
+      const index = gate.queue.findIndex(
+        (queued) => queued.decision.decisionId === decision.decisionId && sameDecision(queued.decision, decision),
+      );
+      // decisions are judged in their order: one that was passed over is one whose check failed
+      const passed = gate.queue.splice(0, Math.max(0, index));
+      for (const queued of passed) refuse(event, queued, 'check_failed', 'the check itself failed', gate);
+      const identity = gate.queue.shift()?.event.identity ?? '';
+      const fact = { key, decision, by, identity };
+      if (verdict === 'refused') {
+        const why = { code: code ?? 'check_failed', ...(message === undefined ? {} : { message }) };
+        emit(event, { type: 'decision_refused', ...fact, ...why }, gate.position);
+        return undefined;
+      }
+      const approved = decision.decision === 'approve';
+      gate.state = approved ? 'approved' : 'rejected';
+      gate.winner = decision;
+      gate.settlement = { state: gate.state, by, decisionId: decision.decisionId, at: event.at };
+      emit(event, { type: approved ? 'approval_granted' : 'approval_rejected', ...fact }, gate.position);
+      settle(event, gate);
+      return approved ? gate.frozen : undefined;
+    },
+
+    /** The admitting activity used up its attempts; its failure names the decision where it could. */
+    checkFailed(event: HistoryEvent, failure: FailureInfo): void {
+      const [details] = failure.details as ({ key?: string; decisionId?: string } | null | undefined)[];
+      const gate = gates.get(details?.key ?? '');
+      const index = gate?.queue.findIndex(({ decision }) => decision.decisionId === details?.decisionId) ?? -1;
+      const [queued] = index < 0 ? [] : (gate?.queue.splice(index, 1) ?? []);
+      if (queued !== undefined) refuse(event, queued, 'check_failed', failure.message, gate);
+    },
+
+    /** The memo says how a gate ended that no decision ended. */
+    memo(event: HistoryEvent, field: string, value: Json): void {
+      const memo = value as ApprovalMemo | null;
+      if (memo?.state !== 'expired' && memo?.state !== 'cancelled') return;
+      const position = field.slice(memoFields.approvalPrefix.length);
+      const gate = [...gates.values()].find((one) => one.position === position && one.state === 'pending');
+      if (gate === undefined) return;
+      gate.state = memo.state;
+      gate.settlement = { state: memo.state, at: memo.at ?? event.at };
+      const type = memo.state === 'expired' ? 'approval_expired' : 'approval_cancelled';
+      emit(event, { type, key: gate.key }, position);
+      settle(event, gate);
+    },
+  };
+}

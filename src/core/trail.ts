@@ -1,0 +1,224 @@
+// Decodes the trail: the ordered facts of a run, from the history of its whole chain. It walks the events
+// as the workflow saw them (a task's signals come before everything else of the task) and judges with the
+// same pure functions, so it derives what no event says. `seq` is dense and only ever grows at the end.
+import type { CaseRecord, EffectRecord, PerformInput, PreparedRecord, SpecRef, VerdictRecord } from './case.ts';
+import { isClearFailure } from './failures.ts';
+import type { Execution, FailureInfo, HistoryEvent } from './history-event.ts';
+import type { Json, JsonObject } from './json.ts';
+import { activityNames, memoFields, signalNames, workflowTypes } from './names.ts';
+import { idempotencyKey } from './position.ts';
+import type { FactBody, TrailFact, Trigger } from './trail-fact.ts';
+import { createTrailGates, type TrailGates } from './trail-gates.ts';
+import type { Actor } from './verdict.ts';
+
+/** Adds a fact at the place of an event. */
+export type Emit = (event: HistoryEvent, body: FactBody, position?: string) => void;
+
+/** @param executions the chain, oldest first (src/history.ts reads it) */
+export function decodeTrail(executions: readonly Execution[]): TrailFact[] {
+  const facts: TrailFact[] = [];
+  let copied = 0; // events of the next execution that a reset copied from this one
+  for (const execution of executions) {
+    const { runId, cutAfter } = execution;
+    const skip = copied;
+    const emit: Emit = (event, body, position) => {
+      if (event.eventId <= skip) return;
+      facts.push({
+        seq: facts.length + 1,
+        at: new Date(event.at).toISOString(),
+        ...(position === undefined ? {} : { position }),
+        temporalRunId: runId,
+        eventId: event.eventId,
+        ...(cutAfter !== undefined && event.eventId > cutAfter ? { superseded: true as const } : {}),
+        ...body,
+      });
+    };
+    decodeExecution(execution, emit);
+    copied = cutAfter ?? 0;
+  }
+  return facts;
+}
+
+interface Effect {
+  input: PerformInput;
+  key: string;
+  attempts: number;
+}
+
+interface Walk {
+  emit: Emit;
+  isSpecRun: boolean;
+  gates: TrailGates;
+  /** by the event that scheduled them */
+  effects: Map<number, Effect>;
+  scheduled: Map<number, { activityType: string; input: Json }>;
+  /** results of ordinary recording activities: applied after the signals of the task that saw them */
+  waiting: (() => void)[];
+}
+
+function decodeExecution(execution: Execution, emit: Emit): void {
+  const started = execution.events.find((event) => event.type === 'run_started');
+  const place = { workflowId: execution.workflowId, root: started?.firstRunId ?? execution.runId };
+  const walk: Walk = {
+    emit,
+    isSpecRun: started?.workflowType === workflowTypes.runSpec,
+    gates: createTrailGates(place, emit),
+    effects: new Map(),
+    scheduled: new Map(),
+    waiting: [],
+  };
+  for (const event of execution.events) step(walk, event);
+}
+
+function step(walk: Walk, event: HistoryEvent): void {
+  const { emit, gates } = walk;
+  switch (event.type) {
+    case 'run_started':
+      if (event.continuedRunId === undefined) emit(event, startedFact(event.input, walk.isSpecRun));
+      return;
+    case 'reset':
+      return emit(event, { type: 'run_reset', toEventId: event.eventId, reason: event.reason });
+    case 'signaled':
+      if (event.name === signalNames.decide) gates.receive(event);
+      else emit(event, { type: 'signal_ignored', name: event.name });
+      return;
+    case 'task_completed':
+      gates.deliver();
+      for (const apply of walk.waiting.splice(0)) apply();
+      return;
+    case 'local_activity':
+      return recorded(walk, event, event.activityType, event.result, event.failure);
+    case 'memo_changed':
+      for (const [field, value] of Object.entries(event.fields)) {
+        if (field.startsWith(memoFields.approvalPrefix)) gates.memo(event, field, value);
+      }
+      return;
+    case 'activity_scheduled':
+    case 'activity_started':
+    case 'activity_completed':
+    case 'activity_failed':
+      return activity(walk, event);
+    default:
+      return end(walk, event);
+  }
+}
+
+function startedFact(input: Json, isSpecRun: boolean): FactBody {
+  if (!isSpecRun || !isObject(input)) return { type: 'run_started', ...(input === null ? {} : { input }) };
+  return {
+    type: 'run_started',
+    input: input['input'] ?? null,
+    ...(input['trigger'] === undefined ? {} : { trigger: input['trigger'] as unknown as Trigger }),
+    ...(input['startedBy'] === undefined ? {} : { startedBy: input['startedBy'] as unknown as Actor }),
+    ...(input['specRef'] === undefined ? {} : { spec: input['specRef'] as unknown as SpecRef }),
+  };
+}
+
+function recorded(
+  walk: Walk,
+  event: HistoryEvent,
+  activityType: string,
+  result: Json | undefined,
+  failure: FailureInfo | undefined,
+): void {
+  if (failure !== undefined) {
+    if (activityType === activityNames.admitDecision) walk.gates.checkFailed(event, failure);
+    return;
+  }
+  const record = result as { kind?: string } | null | undefined;
+  if (record?.kind === 'case') {
+    const frozen = record as CaseRecord;
+    if (walk.isSpecRun) walk.emit(event, { type: 'step_started' }, frozen.position);
+    walk.gates.open(event, frozen);
+  } else if (record?.kind === 'prepared') {
+    if (walk.isSpecRun) walk.emit(event, { type: 'step_started' }, (record as PreparedRecord).position);
+  } else if (record?.kind === 'verdict') {
+    const verdict = record as VerdictRecord;
+    const approved = walk.gates.verdict(event, verdict);
+    if (walk.isSpecRun && approved?.phase === 'step') {
+      walk.emit(event, { type: 'step_completed', output: { approved: true } }, verdict.position);
+    }
+  }
+}
+
+function activity(walk: Walk, event: HistoryEvent): void {
+  if (event.type === 'activity_scheduled') {
+    walk.scheduled.set(event.eventId, event);
+    if (event.activityType === activityNames.perform) effectStarted(walk, event, event.input);
+    return;
+  }
+  if (event.type === 'activity_started') {
+    const effect = walk.effects.get(event.scheduledEventId);
+    if (effect !== undefined) effect.attempts = event.attempt;
+    return;
+  }
+  if (event.type !== 'activity_completed' && event.type !== 'activity_failed') return;
+  const effect = walk.effects.get(event.scheduledEventId);
+  if (effect !== undefined) return effectEnded(walk, event, effect);
+  const scheduled = walk.scheduled.get(event.scheduledEventId);
+  if (scheduled === undefined) return;
+  const result = event.type === 'activity_completed' ? event.result : undefined;
+  const failure = event.type === 'activity_failed' ? event.failure : undefined;
+  walk.waiting.push(() => recorded(walk, event, scheduled.activityType, result, failure));
+}
+
+function effectStarted(walk: Walk, event: HistoryEvent, raw: Json): void {
+  if (!isObject(raw)) return;
+  const input = raw as unknown as PerformInput;
+  const { position, root, tool, payloadHash } = input;
+  const key = idempotencyKey(root, position);
+  walk.effects.set(event.eventId, { input, key, attempts: 1 });
+  const body = { tool, arguments: input.arguments, payloadHash, idempotencyKey: key };
+  walk.emit(event, { type: 'effect_started', ...body }, position);
+}
+
+function effectEnded(
+  walk: Walk,
+  event: Extract<HistoryEvent, { type: 'activity_completed' | 'activity_failed' }>,
+  { input, key, attempts }: Effect,
+): void {
+  const { tool, position } = input;
+  if (event.type === 'activity_completed') {
+    const { output, idempotencyKey: sent } = event.result as unknown as EffectRecord;
+    walk.emit(event, { type: 'tool_result', tool, idempotencyKey: sent, attempts, output }, position);
+    if (walk.isSpecRun) walk.emit(event, { type: 'step_completed', output }, position);
+    return;
+  }
+  const { type: code, message } = event.failure;
+  const body = { tool, idempotencyKey: key, message };
+  if (isClearFailure(code)) walk.emit(event, { type: 'effect_failed', ...body, code }, position);
+  else walk.emit(event, { type: 'effect_in_doubt', ...body }, position);
+}
+
+function end({ emit, isSpecRun }: Walk, event: HistoryEvent): void {
+  switch (event.type) {
+    case 'run_completed': {
+      const result = event.result;
+      if (isSpecRun && isObject(result)) {
+        const status = result['status'] === 'rejected' ? 'rejected' : 'completed';
+        const output = result['output'];
+        return emit(event, { type: 'run_finished', status, ...(output === undefined ? {} : { output }) });
+      }
+      return emit(event, { type: 'run_finished', status: 'completed', output: result });
+    }
+    case 'run_failed': {
+      const error = { code: event.failure.type, message: event.failure.message };
+      return emit(event, { type: 'run_finished', status: 'failed', error });
+    }
+    case 'run_timed_out': {
+      const error = { code: 'timed_out', message: 'the run reached its Temporal execution timeout' };
+      return emit(event, { type: 'run_finished', status: 'failed', error });
+    }
+    case 'run_cancelled':
+      return emit(event, { type: 'run_cancelled' });
+    case 'run_terminated':
+      return emit(event, { type: 'run_terminated', ...(event.reason === '' ? {} : { reason: event.reason }) });
+    case 'run_continued':
+      return emit(event, { type: 'run_continued' });
+    default:
+  }
+}
+
+function isObject(value: Json | undefined): value is JsonObject {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}

@@ -1,0 +1,96 @@
+// The contract between those who start, list, read and decide (API, tests) and Temporal. `client.ts` is
+// the real one; tests of the API alone use a fake that keeps the same rules.
+import type { ApprovalMemo, SpecRef } from './core/case.ts';
+import type { Decision } from './core/decision.ts';
+import type { Json } from './core/json.ts';
+import type { Spec } from './core/spec/spec.ts';
+import type { TrailFact, Trigger } from './core/trail-fact.ts';
+import type { Actor, Receipt } from './core/verdict.ts';
+
+/** Temporal could not be reached, or its answer was lost: what was asked may or may not have happened. */
+export class TemporalUnavailableError extends Error {
+  override readonly name = 'TemporalUnavailableError';
+}
+
+/** No worker answered a query within its time. */
+export class NoWorkerError extends Error {
+  override readonly name = 'NoWorkerError';
+}
+
+export interface StartRunRequest {
+  /** the workflow id; at most 255 UTF-8 bytes */
+  runId: string;
+  spec: Spec;
+  /** absent for an inline spec: there is no current one to compare with */
+  specRef?: SpecRef;
+  input: Json;
+  trigger: Trigger;
+  startedBy: Actor;
+  /** hash of the whole request, kept in the memo to tell a repeated start from another one */
+  requestHash: string;
+}
+
+/** `started: false`: a run of this id exists already; `requestHash` is the one it was started with. */
+export type StartRunResult = { started: true } | { started: false; requestHash?: string };
+
+export type CloseStatus = 'completed' | 'failed' | 'cancelled' | 'terminated' | 'timed_out';
+
+export interface ApprovalEntry {
+  key: string;
+  position: string;
+  memo: ApprovalMemo;
+}
+
+/** What Temporal knows of a run without any worker: from mutable state (`describe`) or the index (`list`). */
+export interface RunDescription {
+  runId: string;
+  temporalRunId: string;
+  /** undefined in a list row of a store that does not give it; always there from describeRun */
+  root: string;
+  workflowType: string;
+  /** undefined while open */
+  closeStatus?: CloseStatus;
+  /** the search attribute CountersignStatus */
+  status?: string;
+  spec?: string;
+  requestHash?: string;
+  /** Milliseconds since the epoch. */
+  createdAt: number;
+  closedAt?: number;
+  approvals: ApprovalEntry[];
+}
+
+export interface ListRunsQuery {
+  status?: string;
+  spec?: string;
+  /** started at or after, milliseconds since the epoch */
+  since?: number;
+  pageSize: number;
+  cursor?: string;
+}
+
+export interface RunPage {
+  runs: RunDescription[];
+  cursor?: string;
+}
+
+/**
+ * Every method throws TemporalUnavailableError where Temporal cannot be reached or does not answer in
+ * time; nothing else is thrown for what a caller can cause.
+ */
+export interface CountersignClient {
+  startRun(request: StartRunRequest): Promise<StartRunResult>;
+  /** The current execution of that workflow id, whatever its type; undefined: none (any more). */
+  describeRun(runId: string): Promise<RunDescription | undefined>;
+  listRuns(query: ListRunsQuery): Promise<RunPage>;
+  /** Open runs with at least one pending approval, newest run first. */
+  listAwaiting(query: { spec?: string; tool?: string; pageSize: number; cursor?: string }): Promise<RunPage>;
+  /** The facts of the whole chain so far; empty when there is no such run. */
+  readTrail(runId: string): Promise<TrailFact[]>;
+  /** True only when Temporal has the signal in history; false: no open run of that id. */
+  sendDecision(runId: string, decision: Decision): Promise<boolean>;
+  /** Receipts of those ids that the run knows. @throws NoWorkerError */
+  queryReceipts(runId: string, decisionIds: readonly string[], timeoutMs: number): Promise<Receipt[]>;
+  /** Resolves when the namespace answers. */
+  checkHealth(): Promise<void>;
+}

@@ -1,0 +1,173 @@
+// Turns the histories of a chain of Temporal executions into what the trail decoder reads. It follows
+// continue-as-new and reset back to the first execution that the server still keeps.
+import { WorkflowNotFoundError, type Client, type WorkflowHandle } from '@temporalio/client';
+import type { Execution, FailureInfo, HistoryEvent } from './core/history-event.ts';
+import type { Json } from './core/json.ts';
+import type { RawPayload } from './core/signal.ts';
+
+type History = Awaited<ReturnType<WorkflowHandle['fetchHistory']>>;
+type ProtoEvent = NonNullable<History['events']>[number];
+type ProtoFailure = NonNullable<NonNullable<ProtoEvent['activityTaskFailedEventAttributes']>['failure']>;
+type Payloads = { payloads?: RawPayload[] | null } | null | undefined;
+
+/** A chain has few executions; this only bounds a walk through a broken one. */
+const longestChain = 1_000;
+
+/**
+ * The executions of a run's chain, oldest first; a run that was reset comes before the one that replaced
+ * it, cut. Empty when the workflow id is not known.
+ */
+export async function readChain(client: Client, workflowId: string): Promise<Execution[]> {
+  const chain: Execution[] = [];
+  let runId: string | undefined;
+  let cutAfter: number | undefined;
+  for (let length = 0; length < longestChain; length += 1) {
+    const events = await readEvents(client, workflowId, runId);
+    if (events === undefined) break;
+    const started = events.find((event) => event.type === 'run_started');
+    chain.unshift({
+      workflowId,
+      runId: runId ?? (await client.workflow.getHandle(workflowId).describe()).runId,
+      events,
+      ...(cutAfter === undefined ? {} : { cutAfter }),
+    });
+    const reset = events.findLast((event) => event.type === 'reset');
+    cutAfter = reset === undefined ? undefined : reset.eventId - 1;
+    runId = reset?.baseRunId ?? started?.continuedRunId;
+    if (runId === undefined || runId === '') break;
+  }
+  return chain;
+}
+
+async function readEvents(client: Client, workflowId: string, runId: string | undefined) {
+  try {
+    const history = await client.workflow.getHandle(workflowId, runId).fetchHistory();
+    return (history.events ?? []).flatMap(toEvent);
+  } catch (error) {
+    if (error instanceof WorkflowNotFoundError) return undefined;
+    throw error;
+  }
+}
+
+/** The events that a trail is made of; others are left out. */
+export function toEvent(event: ProtoEvent): HistoryEvent[] {
+  const body = bodyOf(event);
+  if (body === undefined) return [];
+  return [{ eventId: Number(event.eventId), at: millis(event.eventTime), ...body } as HistoryEvent];
+}
+
+type Body<E = HistoryEvent> = E extends HistoryEvent ? Omit<E, 'eventId' | 'at'> : never;
+
+function bodyOf(event: ProtoEvent): Body | undefined {
+  const started = event.workflowExecutionStartedEventAttributes;
+  if (started) {
+    return {
+      type: 'run_started',
+      workflowType: started.workflowType?.name ?? '',
+      input: jsonOf(started.input),
+      firstRunId: started.firstExecutionRunId ?? '',
+      ...(started.continuedExecutionRunId ? { continuedRunId: started.continuedExecutionRunId } : {}),
+    };
+  }
+  if (event.workflowTaskCompletedEventAttributes) return { type: 'task_completed' };
+  const taskFailed = event.workflowTaskFailedEventAttributes;
+  // a failed task is a fault that Temporal retries; only a reset (it names the run it came from) is a fact
+  if (taskFailed?.baseRunId) {
+    return { type: 'reset', baseRunId: taskFailed.baseRunId, reason: taskFailed.failure?.message ?? '' };
+  }
+  const signaled = event.workflowExecutionSignaledEventAttributes;
+  if (signaled) {
+    const input = (signaled.input?.payloads ?? []) as RawPayload[];
+    return { type: 'signaled', name: signaled.signalName ?? '', input, identity: signaled.identity ?? '' };
+  }
+  const marker = event.markerRecordedEventAttributes;
+  if (marker?.markerName === 'core_local_activity') return localActivity(marker);
+  const memo = event.workflowPropertiesModifiedEventAttributes;
+  if (memo?.upsertedMemo) {
+    const fields = Object.entries(memo.upsertedMemo.fields ?? {});
+    return { type: 'memo_changed', fields: Object.fromEntries(fields.map(([name, value]) => [name, decode(value)])) };
+  }
+  return activityBody(event) ?? endBody(event);
+}
+
+function localActivity(marker: NonNullable<ProtoEvent['markerRecordedEventAttributes']>): Body {
+  const data = jsonOf(marker.details?.['data']) as { activity_type?: string } | null;
+  const activityType = data?.activity_type ?? '';
+  if (marker.failure) return { type: 'local_activity', activityType, failure: failureOf(marker.failure) };
+  return { type: 'local_activity', activityType, result: jsonOf(marker.details?.['result']) };
+}
+
+function activityBody(event: ProtoEvent): Body | undefined {
+  const scheduled = event.activityTaskScheduledEventAttributes;
+  if (scheduled) {
+    return {
+      type: 'activity_scheduled',
+      activityType: scheduled.activityType?.name ?? '',
+      input: jsonOf(scheduled.input),
+    };
+  }
+  const started = event.activityTaskStartedEventAttributes;
+  if (started) {
+    const scheduledEventId = Number(started.scheduledEventId);
+    return { type: 'activity_started', scheduledEventId, attempt: started.attempt ?? 1 };
+  }
+  const completed = event.activityTaskCompletedEventAttributes;
+  if (completed) {
+    const scheduledEventId = Number(completed.scheduledEventId);
+    return { type: 'activity_completed', scheduledEventId, result: jsonOf(completed.result) };
+  }
+  const failed = event.activityTaskFailedEventAttributes ?? event.activityTaskTimedOutEventAttributes;
+  if (failed) {
+    return {
+      type: 'activity_failed',
+      scheduledEventId: Number(failed.scheduledEventId),
+      failure: failureOf(failed.failure),
+    };
+  }
+  return undefined;
+}
+
+function endBody(event: ProtoEvent): Body | undefined {
+  const completed = event.workflowExecutionCompletedEventAttributes;
+  if (completed) return { type: 'run_completed', result: jsonOf(completed.result) };
+  const failed = event.workflowExecutionFailedEventAttributes;
+  if (failed) return { type: 'run_failed', failure: failureOf(failed.failure) };
+  if (event.workflowExecutionCanceledEventAttributes) return { type: 'run_cancelled' };
+  const terminated = event.workflowExecutionTerminatedEventAttributes;
+  if (terminated) return { type: 'run_terminated', reason: terminated.reason ?? '' };
+  if (event.workflowExecutionTimedOutEventAttributes) return { type: 'run_timed_out' };
+  if (event.workflowExecutionContinuedAsNewEventAttributes) return { type: 'run_continued' };
+  return undefined;
+}
+
+/** The innermost failure that says something of its own: a timeout's cause is what the last attempt threw. */
+function failureOf(failure: ProtoFailure | null | undefined): FailureInfo {
+  const cause = failure?.activityFailureInfo ? (failure.cause ?? failure) : failure;
+  const application = cause?.applicationFailureInfo;
+  return {
+    message: cause?.message ?? '',
+    type: application?.type ?? (cause?.timeoutFailureInfo ? 'timeout' : 'failure'),
+    details: (application?.details?.payloads ?? []).map((payload) => decode(payload as RawPayload)),
+  };
+}
+
+/** The first payload, decoded. */
+function jsonOf(payloads: Payloads): Json {
+  const [first] = payloads?.payloads ?? [];
+  return first === undefined ? null : decode(first);
+}
+
+/** A payload of JSON; null for every other encoding, since nothing of ours is written so. */
+function decode(payload: RawPayload): Json {
+  try {
+    const encoding = payload.metadata?.['encoding'];
+    if (encoding === undefined || Buffer.from(encoding).toString() !== 'json/plain') return null;
+    return JSON.parse(Buffer.from(payload.data ?? []).toString()) as Json;
+  } catch {
+    return null;
+  }
+}
+
+function millis(time: ProtoEvent['eventTime']): number {
+  return Number(time?.seconds ?? 0) * 1_000 + Math.floor((time?.nanos ?? 0) / 1e6);
+}

@@ -1,0 +1,80 @@
+// What Temporal's description or list row of an execution says to us: the run, its status, and its gates
+// from the memo. Needs no worker.
+import { defaultPayloadConverter } from '@temporalio/common';
+import type { Client, WorkflowExecutionDescription } from '@temporalio/client';
+import { approvalKey } from './core/approval-key.ts';
+import type { ApprovalMemo } from './core/case.ts';
+import { memoFields, searchAttributes } from './core/names.ts';
+import type { ApprovalEntry, CloseStatus, RunDescription } from './countersign-client.ts';
+
+export type ExecutionInfo = NonNullable<WorkflowExecutionDescription['raw']['workflowExecutionInfo']>;
+type Payload = NonNullable<NonNullable<NonNullable<ExecutionInfo['memo']>['fields']>[string]>;
+
+/** temporal.api.enums.v1.WorkflowExecutionStatus; 1 is running, 6 continued as new. */
+const closeStatuses: Record<number, CloseStatus> = {
+  2: 'completed',
+  3: 'failed',
+  4: 'cancelled',
+  5: 'terminated',
+  7: 'timed_out',
+};
+
+export async function describeExecution(client: Client, info: ExecutionInfo): Promise<RunDescription> {
+  const runId = info.execution?.workflowId ?? '';
+  const temporalRunId = info.execution?.runId ?? '';
+  const root = info.firstRunId || temporalRunId;
+  const memo = await decodeFields(client, info.memo?.fields);
+  const attributes = info.searchAttributes?.indexedFields;
+  const closeStatus = closeStatuses[Number(info.status ?? 1)];
+  const status = attribute(attributes?.[searchAttributes.status]);
+  const spec = attribute(attributes?.[searchAttributes.spec]);
+  const requestHash = memo[memoFields.request];
+  return {
+    runId,
+    temporalRunId,
+    root,
+    workflowType: info.type?.name ?? '',
+    ...(closeStatus === undefined ? {} : { closeStatus }),
+    ...(status === undefined ? {} : { status }),
+    ...(spec === undefined ? {} : { spec }),
+    ...(typeof requestHash === 'string' ? { requestHash } : {}),
+    createdAt: millis(info.startTime) ?? 0,
+    ...(info.closeTime ? { closedAt: millis(info.closeTime) ?? 0 } : {}),
+    approvals: Object.entries(memo).flatMap(([field, value]) => approvalEntry(field, value, runId, root)),
+  };
+}
+
+function approvalEntry(field: string, value: unknown, workflowId: string, root: string): ApprovalEntry[] {
+  if (!field.startsWith(memoFields.approvalPrefix) || typeof value !== 'object' || value === null) return [];
+  const position = field.slice(memoFields.approvalPrefix.length);
+  return [{ position, key: approvalKey({ workflowId, position, root }), memo: value as ApprovalMemo }];
+}
+
+async function decodeFields(client: Client, fields: Record<string, Payload> | null | undefined) {
+  const decoded: Record<string, unknown> = {};
+  const codecs = client.options.loadedDataConverter.payloadCodecs;
+  for (const [name, payload] of Object.entries(fields ?? {})) {
+    let payloads = [payload];
+    for (const codec of codecs.toReversed()) payloads = await codec.decode(payloads);
+    decoded[name] = payloads[0] === undefined ? undefined : tryDecode(payloads[0]);
+  }
+  return decoded;
+}
+
+/** Anyone may write a memo; one that does not decode is not ours. */
+function tryDecode(payload: Payload): unknown {
+  try {
+    return defaultPayloadConverter.fromPayload(payload);
+  } catch {
+    return undefined;
+  }
+}
+
+function attribute(payload: Payload | undefined): string | undefined {
+  const value = payload === undefined ? undefined : tryDecode(payload);
+  return typeof value === 'string' ? value : undefined;
+}
+
+function millis(time: ExecutionInfo['startTime']): number | undefined {
+  return time == null ? undefined : Number(time.seconds ?? 0) * 1_000 + Math.floor((time.nanos ?? 0) / 1e6);
+}

@@ -1,0 +1,134 @@
+// Sandbox. What a run shows to those who ask Temporal and no worker: one memo field a gate, the search
+// attributes, and the readable page in the Temporal Web UI.
+import { defineSearchAttributeKey, SearchAttributeType } from '@temporalio/common';
+import { setCurrentDetails, upsertMemo, upsertSearchAttributes } from '@temporalio/workflow';
+import type { ApprovalMemo, CaseRecord } from '../core/case.ts';
+import { utf8Length } from '../core/json-value.ts';
+import { approvalMemoField, searchAttributes } from '../core/names.ts';
+import type { Settlement } from '../core/verdict.ts';
+
+/** A list row must stay small, since describe and list return the whole memo. */
+const settledKept = 20;
+const titleLimitBytes = 120;
+/** The Web UI's page is for reading; the API has the whole case. */
+const shownGates = 10;
+const shownArguments = 4_000;
+
+const keys = {
+  status: defineSearchAttributeKey(searchAttributes.status, SearchAttributeType.KEYWORD),
+  tools: defineSearchAttributeKey(searchAttributes.tools, SearchAttributeType.KEYWORD_LIST),
+  expiresAt: defineSearchAttributeKey(searchAttributes.expiresAt, SearchAttributeType.DATETIME),
+};
+
+const pending = new Map<string, CaseRecord>();
+const settled: string[] = [];
+
+/** Shows a gate that opens: one memo upsert, one of search attributes. */
+export function showPending(frozen: CaseRecord): void {
+  pending.set(frozen.position, frozen);
+  const { phase, tool, payloadHash, requestedAt, expiresAt } = frozen;
+  const memo: ApprovalMemo = {
+    state: 'pending',
+    phase,
+    ...(tool === undefined ? {} : { tool }),
+    title: cutTitle(frozen.title, titleLimitBytes),
+    hash: payloadHash,
+    requestedAt,
+    expiresAt,
+  };
+  upsertAttributes('awaiting_approval');
+  upsertMemo({ [approvalMemoField(frozen.position)]: memo });
+  showDetails();
+}
+
+/** Shows a gate's end: one memo upsert. The caller says how the run goes on, with `showStatus`. */
+export function showSettled(position: string, settlement: Settlement): void {
+  pending.delete(position);
+  settled.push(position);
+  const { state, by, decisionId, at } = settlement;
+  const memo: ApprovalMemo = {
+    state,
+    at,
+    ...(by === undefined ? {} : { by: by.id }),
+    ...(decisionId === undefined ? {} : { decisionId }),
+  };
+  const fields: Record<string, ApprovalMemo | null> = { [approvalMemoField(position)]: memo };
+  while (settled.length > settledKept) {
+    const oldest = settled.shift();
+    if (oldest !== undefined) fields[approvalMemoField(oldest)] = null;
+  }
+  upsertMemo(fields);
+  showDetails();
+}
+
+/** The status after a settlement; `running` is told as `awaiting_approval` while other gates are open. */
+export function showStatus(status: 'running' | 'rejected' | 'cancelled'): void {
+  upsertAttributes(status === 'running' && pending.size > 0 ? 'awaiting_approval' : status);
+}
+
+function upsertAttributes(status: string): void {
+  const cases = [...pending.values()];
+  const tools = [...new Set(cases.flatMap(({ tool }) => (tool === undefined ? [] : [tool])))].sort();
+  const earliest = cases.reduce((least, { expiresAt }) => Math.min(least, expiresAt), Infinity);
+  upsertSearchAttributes([
+    { key: keys.status, value: status },
+    { key: keys.tools, value: tools.length === 0 ? null : tools },
+    { key: keys.expiresAt, value: Number.isFinite(earliest) ? new Date(earliest) : null },
+  ]);
+}
+
+function showDetails(): void {
+  const cases = [...pending.values()];
+  const more = cases.length > shownGates ? [`… and ${cases.length - shownGates} more`] : [];
+  setCurrentDetails([...cases.slice(0, shownGates).map(caseDetails), ...more].join('\n\n---\n\n'));
+}
+
+function caseDetails(frozen: CaseRecord): string {
+  const subject = frozen.phase === 'before' ? frozen.arguments : frozen.question;
+  const decision = {
+    v: 1,
+    key: frozen.key,
+    root: frozen.root,
+    decision: 'approve',
+    payloadHash: frozen.payloadHash,
+    reason: '',
+  };
+  return [
+    `### Waiting for approval: ${oneLine(frozen.title)}`,
+    ...(frozen.tool === undefined ? [] : [`Tool: \`${frozen.tool}\``]),
+    ...(frozen.reasoning === undefined ? [] : [`Reasoning: ${oneLine(frozen.reasoning).slice(0, shownArguments)}`]),
+    fenced(shownJson(subject)),
+    `Payload hash: \`${frozen.payloadHash}\`, expires ${new Date(frozen.expiresAt).toISOString()}`,
+    ...(frozen.url === undefined ? [] : [`Decide at ${frozen.url}`]),
+    'Or send this as the JSON input of the signal `decide` (`reject` needs no hash):',
+    fenced(JSON.stringify(decision)),
+  ].join('\n\n');
+}
+
+/** A fence longer than any run of backticks inside, so that no payload can write outside of it. */
+function fenced(text: string): string {
+  const longest = Math.max(2, ...[...text.matchAll(/`+/g)].map(([run]) => run.length));
+  const fence = '`'.repeat(longest + 1);
+  return `${fence}json\n${text}\n${fence}`;
+}
+
+function shownJson(value: unknown): string {
+  const text = JSON.stringify(value, undefined, 2);
+  return text.length <= shownArguments ? text : `${text.slice(0, shownArguments)}\n… cut: the API has all of it`;
+}
+
+function oneLine(text: string): string {
+  return text.replace(/[\u0000-\u001f\u007f-\u009f\u2028\u2029]+/g, ' ');
+}
+
+/** Cuts at a character so that the JSON text (escapes counted) is at most `limit` bytes. */
+function cutTitle(text: string, limit: number): string {
+  let bytes = 0;
+  let cut = '';
+  for (const char of oneLine(text)) {
+    bytes += utf8Length(JSON.stringify(char)) - 2;
+    if (bytes > limit) return `${cut}…`;
+    cut += char;
+  }
+  return cut;
+}

@@ -1,0 +1,53 @@
+// Sandbox. Runs one effect by the activity `perform`. It is not cancelled with the run: an effect in flight
+// is awaited and recorded. A clear refusal fails with the refusal's code; anything else that ends the last
+// attempt is in doubt, since nobody can know whether it happened.
+import {
+  ActivityFailure,
+  ApplicationFailure,
+  CancellationScope,
+  CancelledFailure,
+  proxyActivities,
+} from '@temporalio/workflow';
+import type { EffectRecord, Grant, PerformInput, PreparedRecord } from '../core/case.ts';
+import { isClearFailure, type FailureCode } from '../core/failures.ts';
+import type { Json } from '../core/json.ts';
+import { idempotencyKey } from '../core/position.ts';
+import { performPolicy } from './policies.ts';
+import { failure } from './run.ts';
+
+export type FrozenEffect = Pick<PreparedRecord, 'position' | 'root' | 'tool' | 'arguments' | 'payloadHash' | 'effect'>;
+
+/** @throws ApplicationFailure with a code of core/failures.ts; CancelledFailure when the run was cancelled before */
+export async function performEffect(frozen: FrozenEffect, grant: Grant | undefined): Promise<Json> {
+  if (CancellationScope.current().consideredCancelled) throw new CancelledFailure('cancelled before the effect');
+  const { position, root, tool, payloadHash, effect } = frozen;
+  const input: PerformInput = {
+    v: 1,
+    position,
+    root,
+    tool,
+    arguments: frozen.arguments,
+    payloadHash,
+    ...(grant === undefined ? {} : { grant }),
+  };
+  const { perform } = proxyActivities<{ perform: (input: PerformInput) => Promise<EffectRecord> }>({
+    ...performPolicy(effect),
+    summary: `${tool} · ${idempotencyKey(root, position)}`,
+  });
+  try {
+    const done = await CancellationScope.nonCancellable(() => perform(input));
+    return done.output;
+  } catch (error) {
+    if (!(error instanceof ActivityFailure)) throw error;
+    throw explained(error, position);
+  }
+}
+
+function explained(error: ActivityFailure, position: string): ApplicationFailure {
+  const { cause } = error;
+  if (cause instanceof ApplicationFailure && isClearFailure(cause.type)) {
+    return failure(cause.type as FailureCode, `step "${position}": ${cause.message}`);
+  }
+  const why = cause?.message ?? error.message;
+  return failure('effect_in_doubt', `step "${position}": the effect may or may not have happened: ${why}`);
+}

@@ -1,0 +1,168 @@
+// Sandbox. What one run knows: its gates, its positions, and the receipts of its decisions. It takes the
+// signal `decide` raw, judges synchronously what needs no activity, and never throws: one signal that
+// throws, or cannot be decoded, would wedge the run for good.
+import { rawValueTypeInfo, type RawValue } from '@temporalio/common';
+import { ApplicationFailure, defineQuery, defineSignal, setHandler, workflowInfo } from '@temporalio/workflow';
+import type { Decision } from '../core/decision.ts';
+import type { FailureCode } from '../core/failures.ts';
+import { judgeDelivery, type Delivery, type GateView, type RunPlace } from '../core/gate-state.ts';
+import { queryNames, signalNames } from '../core/names.ts';
+import { nameProblem, nthUse, positionProblem } from '../core/position.ts';
+import { readSignal, type RawPayload } from '../core/signal.ts';
+import type { Receipt, RefusalCode } from '../core/verdict.ts';
+
+export interface QueuedDecision {
+  decision: Decision;
+  text: string;
+}
+
+export interface OpenGate extends GateView {
+  queue: QueuedDecision[];
+}
+
+export interface Run extends RunPlace {
+  gates: Map<string, OpenGate>;
+  receipts: Map<string, Receipt>;
+  /** how often a name was used, and whether its last use is still open */
+  names: Map<string, { uses: number; open: boolean }>;
+}
+
+/** The answer of the query `state`. */
+export interface RunState {
+  root: string;
+  gates: Pick<OpenGate, 'key' | 'position' | 'state' | 'settlement'>[];
+}
+
+/** Enough for every decision that somebody can still be waiting for; older ones are in the history. */
+const receiptsKept = 1_000;
+
+/**
+ * Only declared positions are raw, and one bad undeclared argument would wedge the run all the same, so
+ * the list answers for every index.
+ */
+const decideSignal = defineSignal<RawValue[]>(signalNames.decide, {
+  typeInfo: {
+    inputTypes: new Proxy([], {
+      get: (list, name) =>
+        typeof name === 'string' && /^\d+$/.test(name) ? rawValueTypeInfo : (Reflect.get(list, name) as unknown),
+    }),
+  },
+});
+const stateQuery = defineQuery<RunState>(queryNames.state);
+const receiptsQuery = defineQuery<Receipt[], [unknown]>(queryNames.receipts);
+
+let current: Run | undefined;
+
+/** The state of this run; the first call sets its signal and query handlers. */
+export function currentRun(): Run {
+  if (current !== undefined) return current;
+  const { workflowId, firstExecutionRunId } = workflowInfo();
+  const run: Run = {
+    workflowId,
+    root: firstExecutionRunId,
+    gates: new Map(),
+    receipts: new Map(),
+    names: new Map(),
+  };
+  current = run;
+  setHandler(stateQuery, () => stateOf(run), { description: 'The gates of this run and how they stand.' });
+  setHandler(receiptsQuery, (ids) => receiptsOf(run, ids), {
+    description: 'What was answered to the decisions of these ids.',
+  });
+  setHandler(decideSignal, (...values) => deliver(run, values), {
+    description: 'A decision on a gate: one JSON object {v, key, root, decision, payloadHash, …}.',
+  });
+  return run;
+}
+
+/** Takes a name for a new position: `name`, then `name#2`, … @throws ApplicationFailure for a bad or open name */
+export function takePosition(run: Run, name: string): string {
+  const use = run.names.get(name) ?? { uses: 0, open: false };
+  if (use.open) {
+    const remedy = `name each by its item, such as "${name}/item-17"`;
+    throw failure('duplicate_position', `position "${name}" is used while its earlier use is open; ${remedy}`);
+  }
+  const position = nthUse(name, use.uses + 1);
+  const problem = nameProblem(name) ?? positionProblem(position);
+  if (problem !== undefined) throw failure('invalid_name', `position ${JSON.stringify(name)}: ${problem}`);
+  run.names.set(name, { uses: use.uses + 1, open: true });
+  return position;
+}
+
+export function releasePosition(run: Run, name: string): void {
+  const use = run.names.get(name);
+  if (use !== undefined) use.open = false;
+}
+
+export function failure(code: FailureCode, message: string): ApplicationFailure {
+  return ApplicationFailure.nonRetryable(message, code);
+}
+
+function deliver(run: Run, values: readonly RawValue[]): void {
+  const { reading, text } = readSignal(values.map(({ payload }) => payload as RawPayload));
+  if (!reading.ok) return; // the signal's own event is the record; the trail decoder reads it as we did
+  const { decision } = reading;
+  const gate = run.gates.get(decision.key);
+  const delivery = judgeDelivery(decision, run, gate);
+  if (delivery.action === 'take' && gate !== undefined) {
+    gate.queue.push({ decision, text });
+    keepReceipt(run, decision, gate, { verdict: 'pending' });
+  } else {
+    answer(run, decision, gate, delivery);
+  }
+}
+
+/** Answers a decision that needs no activity: it came too early, too late, or again. */
+export function answer(run: Run, decision: Decision, gate: OpenGate | undefined, delivery: Delivery): void {
+  if (delivery.action === 'refuse') {
+    const { code, message } = delivery;
+    keepReceipt(run, decision, gate, { verdict: 'refused', code, message });
+  } else {
+    keepReceipt(run, decision, gate, { verdict: 'accepted' });
+  }
+}
+
+export function keepReceipt(
+  run: Run,
+  decision: Decision,
+  gate: OpenGate | undefined,
+  answered: { verdict: Receipt['verdict']; code?: RefusalCode; message?: string },
+): void {
+  const { decisionId, payloadHash } = decision;
+  run.receipts.delete(decisionId);
+  run.receipts.set(decisionId, {
+    decisionId,
+    decision: decision.decision,
+    ...(payloadHash === undefined ? {} : { payloadHash }),
+    ...(gate === undefined ? {} : { position: gate.position }),
+    ...answered,
+  });
+  if (run.receipts.size > receiptsKept) {
+    for (const oldest of run.receipts.keys()) {
+      run.receipts.delete(oldest);
+      break;
+    }
+  }
+}
+
+function receiptsOf(run: Run, ids: unknown): Receipt[] {
+  if (!Array.isArray(ids)) return [];
+  return ids.flatMap((id: unknown) => {
+    const receipt = typeof id === 'string' ? run.receipts.get(id) : undefined;
+    if (receipt === undefined) return [];
+    const gate = [...run.gates.values()].find(({ position }) => position === receipt.position);
+    if (gate === undefined) return [receipt];
+    const { state, settlement } = gate;
+    return [{ ...receipt, gate: state, ...(settlement === undefined ? {} : { settlement }) }];
+  });
+}
+
+function stateOf(run: Run): RunState {
+  const gates = [...run.gates.values()].map(({ key, position, state, settlement }) => ({
+    key,
+    position,
+    state,
+    ...(settlement === undefined ? {} : { settlement }),
+  }));
+  return { root: run.root, gates };
+}

@@ -1,0 +1,128 @@
+// Workers of the tests, the real `createWorker`, with the test tools and the test bundle: in this process
+// where nothing is killed (it starts in a tenth of the time), as a child process where something is.
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { DefaultLogger, NativeConnection, Runtime, type LogLevel, type Worker } from '@temporalio/worker';
+import { openSecrets } from '../../src/secrets.ts';
+import { openSpecRegistry } from '../../src/spec-registry.ts';
+import type { Tool } from '../../src/tool.ts';
+import { createWorker } from '../../src/worker.ts';
+import { testBundle } from './bundle.ts';
+import { spawnProcess, type TestProcess } from './processes.ts';
+import { temporaryFolder } from './temporary-folder.ts';
+import { testTools } from './tools.ts';
+
+/** What a child can be told too: strings, so that they fit into an environment. */
+export interface WorkerSettings {
+  address: string;
+  namespace: string;
+  taskQueue: string;
+  secretsFile: string;
+  /** folder of spec files; none: no spec is known */
+  specs?: string;
+  /** what the test tools send to; without it any effect fails */
+  ledgerUrl?: string;
+  /** Default COUNTERSIGN_TEST_CACHE, else the product's own. */
+  maxCachedWorkflows?: number;
+  unsigned?: 'allow' | 'refuse';
+}
+
+export interface TestWorker {
+  stop(): Promise<void>;
+}
+
+const settingsVariable = 'COUNTERSIGN_TEST_WORKER';
+
+/** Runs a worker in this process. `tools` in place of the test tools, for those that only live in memory. */
+export async function startWorker(settings: WorkerSettings, tools?: readonly Tool[]): Promise<TestWorker> {
+  const { worker, close } = await makeWorker(settings, tools);
+  const running = worker.run();
+  // Seen by stop(); without this an early end would be an unhandled rejection somewhere else.
+  running.catch(() => undefined);
+  let stopped: Promise<void> | undefined;
+  const stop = async (): Promise<void> => {
+    if (worker.getState() === 'RUNNING') worker.shutdown();
+    await running;
+    await close();
+  };
+  return { stop: () => (stopped ??= stop()) };
+}
+
+/** Runs a worker as a child process, with the test tools, to be killed. Resolves when it polls. */
+export function spawnWorker(
+  settings: WorkerSettings,
+  env: Record<string, string> = {},
+): Promise<TestProcess> {
+  return testBundle().then((bundle) =>
+    spawnProcess('test/support/worker-main.ts', {
+      env: { ...env, COUNTERSIGN_TEST_BUNDLE: bundle, [settingsVariable]: JSON.stringify(settings) },
+    }),
+  );
+}
+
+/** For worker-main.ts. */
+export function settingsFromEnvironment(): WorkerSettings {
+  const text = process.env[settingsVariable];
+  if (!text) throw new Error(`${settingsVariable} is not set: worker-main.ts is started by spawnWorker()`);
+  return JSON.parse(text) as WorkerSettings;
+}
+
+export async function makeWorker(
+  settings: WorkerSettings,
+  tools: readonly Tool[] = testTools(settings.ledgerUrl ?? 'http://127.0.0.1:9'),
+): Promise<{ worker: Worker; close: () => Promise<void> }> {
+  quietRuntime();
+  const { secrets } = await openSecrets({ path: settings.secretsFile, create: false });
+  const log = (message: string): void => {
+    if (logLevel() === 'DEBUG') process.stderr.write(`${message}\n`);
+  };
+  const registry = settings.specs
+    ? await openSpecRegistry({ folder: settings.specs, tools, log })
+    : undefined;
+  const connection = await NativeConnection.connect({ address: settings.address });
+  const cache = settings.maxCachedWorkflows ?? cacheFromEnvironment();
+  const worker = await createWorker({
+    connection,
+    namespace: settings.namespace,
+    taskQueue: settings.taskQueue,
+    tools,
+    currentSpecHash: (name) => registry?.get(name)?.hash,
+    grantKeys: secrets.grantKeys,
+    proofKeys: secrets.proofKeys,
+    workflowBundle: { codePath: await testBundle() },
+    ...(settings.unsigned === undefined ? {} : { unsigned: settings.unsigned }),
+    ...(cache === undefined ? {} : { maxCachedWorkflows: cache }),
+    log,
+  });
+  const close = async (): Promise<void> => {
+    registry?.close();
+    await connection.close();
+  };
+  return { worker, close };
+}
+
+/** Writes spec files (name → YAML text) into a new folder. Write there again to change one. */
+export function specFolder(files: Record<string, string>): string {
+  const folder = join(temporaryFolder(), 'specs');
+  mkdirSync(folder);
+  for (const [name, text] of Object.entries(files)) writeFileSync(join(folder, name), text);
+  return folder;
+}
+
+function cacheFromEnvironment(): number | undefined {
+  const value = process.env['COUNTERSIGN_TEST_CACHE'];
+  return value === undefined || value === '' ? undefined : Number(value);
+}
+
+function logLevel(): LogLevel {
+  return (process.env['COUNTERSIGN_TEST_LOG'] ?? 'ERROR') as LogLevel;
+}
+
+let quiet = false;
+
+/** Test output is for tests; COUNTERSIGN_TEST_LOG=INFO (or DEBUG) shows what workers say. */
+function quietRuntime(): void {
+  if (quiet) return;
+  quiet = true;
+  Runtime.install({ logger: new DefaultLogger(logLevel()), shutdownSignals: [] });
+}
