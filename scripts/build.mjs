@@ -1,7 +1,7 @@
 // `npm run build`: dist from nothing. TypeScript, then the things it leaves: `.ts` specifiers in declarations
 // (rewriteRelativeImportExtensions rewrites only JavaScript), the mode of the bin, and the workflow bundle,
 // which is made once here because making it at every worker start costs 1 to 4 s.
-import { execFileSync } from 'node:child_process';
+import { spawnSync } from 'node:child_process';
 import { chmodSync, existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join, relative } from 'node:path';
@@ -17,10 +17,12 @@ const relativeTypeScript = /(\bfrom\s*|\bimport\s*\(\s*|\bimport\s+)(['"])(\.{1,
 function compile() {
   rmSync(dist, { recursive: true, force: true });
   const tsc = createRequire(import.meta.url).resolve('typescript/bin/tsc');
-  execFileSync(process.execPath, [tsc, '-p', join(root, 'tsconfig.build.json')], {
+  const { status } = spawnSync(process.execPath, [tsc, '-p', join(root, 'tsconfig.build.json')], {
     cwd: root,
     stdio: 'inherit',
   });
+  // tsc has said what is wrong.
+  if (status !== 0) process.exit(1);
 }
 
 function rewriteDeclarations() {

@@ -58,7 +58,7 @@ async function runAll(files: string[]): Promise<CountedTest[]> {
   const serverFiles = files.filter(isServerTest);
   if (serverFiles.length === 0) return runTestFiles(files, { env, folder });
 
-  const { path: cli } = await findTemporalCli({ log: (line) => console.error(line) });
+  const cli = await findTemporalCli({ log: (line) => console.error(line) });
   const server = await startDevServer({
     cli,
     folder: join(folder, 'server'),
@@ -68,7 +68,7 @@ async function runAll(files: string[]): Promise<CountedTest[]> {
     const exported = join(folder, 'histories');
     const withServer = {
       ...env,
-      TEMPORAL_CLI: cli,
+      TEMPORAL_CLI: cli.path,
       COUNTERSIGN_TEST_ADDRESS: server.address,
       COUNTERSIGN_TEST_NAMESPACE: server.namespace,
       COUNTERSIGN_TEST_HISTORIES: exported,
@@ -130,8 +130,10 @@ async function* historiesOf(connection: Connection, exported: string): AsyncGene
 
 function report(all: CountedTest[]): { exitCode: number } {
   const count = (result: CountedTest['result']): number => all.filter((one) => one.result === result).length;
-  const line = ({ name, file, note }: CountedTest): string =>
-    `  ${file && file !== name ? `${basename(file)}: ` : ''}${name}${note ? ` (${note})` : ''}`;
+  const line = ({ name, file, note }: CountedTest): string => {
+    const place = file === undefined ? '' : `${basename(file)}${file === name ? '' : ': '}`;
+    return `  ${place}${file === name ? '' : name}${note === undefined ? '' : ` (${note})`}`;
+  };
   for (const result of ['skipped', 'failed'] as const) {
     if (count(result) === 0) continue;
     console.log(`\n${count(result)} ${result}:`);

@@ -18,14 +18,17 @@ import {
   TemporalUnavailableError,
   type CountersignClient,
   type ListRunsQuery,
+  type RecordedSignal,
   type RunDescription,
   type RunPage,
   type StartRunRequest,
   type StartRunResult,
 } from './countersign-client.ts';
 import { memoFields, queryNames, searchAttributes, signalNames, workflowTypes } from './core/names.ts';
-import { decodeTrail } from './core/trail.ts';
+import type { Execution } from './core/history-event.ts';
 import type { RunSpecInput } from './core/recording.ts';
+import { readSignal } from './core/signal.ts';
+import { decodeTrail } from './core/trail.ts';
 import type { Receipt } from './core/verdict.ts';
 import { readChain } from './history.ts';
 import { describeExecution, type ExecutionInfo } from './run-description.ts';
@@ -61,7 +64,9 @@ export function createClient(options: ClientOptions): CountersignClient {
         pageSize,
         ...(cursor === undefined ? {} : { nextPageToken: Buffer.from(cursor, 'base64url') }),
       });
-      const runs = await Promise.all(answer.executions.map((info) => describeExecution(client, info as ExecutionInfo)));
+      const runs = await Promise.all(
+        answer.executions.map((info) => describeExecution(client, info as ExecutionInfo)),
+      );
       const next = answer.nextPageToken;
       return { runs, ...(next.length === 0 ? {} : { cursor: Buffer.from(next).toString('base64url') }) };
     });
@@ -108,16 +113,32 @@ export function createClient(options: ClientOptions): CountersignClient {
       try {
         return await client.connection.withDeadline(Date.now() + timeoutMs, ask);
       } catch (error) {
-        if (isNoWorker(error)) throw new NoWorkerError(`no worker answered for run "${runId}"`, { cause: error });
+        if (isNoWorker(error))
+          throw new NoWorkerError(`no worker answered for run "${runId}"`, { cause: error });
         throw unavailable(error) ?? error;
       }
     },
+
+    findDecision: (runId, decisionId) =>
+      call(async () => findSignal(await readChain(client, runId), decisionId), 4 * deadlineMs),
 
     checkHealth: () =>
       call(async () => {
         await client.workflowService.describeNamespace({ namespace });
       }),
   };
+}
+
+function findSignal(chain: readonly Execution[], decisionId: string): RecordedSignal | undefined {
+  for (const { events } of chain.toReversed()) {
+    for (const event of events.toReversed()) {
+      if (event.type !== 'signaled' || event.name !== signalNames.decide) continue;
+      const { reading } = readSignal(event.input);
+      if (!reading.ok || reading.decision.decisionId !== decisionId) continue;
+      return { decision: reading.decision, eventId: event.eventId, at: new Date(event.at).toISOString() };
+    }
+  }
+  return undefined;
 }
 
 async function start(client: Client, taskQueue: string, request: StartRunRequest): Promise<StartRunResult> {
@@ -184,11 +205,20 @@ function equals(name: string, value: string): string {
 }
 
 function keyword(name: string, value: string): SearchAttributePair {
-  return { key: defineSearchAttributeKey(name, SearchAttributeType.KEYWORD), value: value.slice(0, keywordLimit) };
+  return {
+    key: defineSearchAttributeKey(name, SearchAttributeType.KEYWORD),
+    value: value.slice(0, keywordLimit),
+  };
 }
 
 // gRPC status codes (grpc.github.io/grpc/core/md_doc_statuscodes.html)
-const grpc = { cancelled: 1, deadlineExceeded: 4, resourceExhausted: 8, failedPrecondition: 9, unavailable: 14 };
+const grpc = {
+  cancelled: 1,
+  deadlineExceeded: 4,
+  resourceExhausted: 8,
+  failedPrecondition: 9,
+  unavailable: 14,
+};
 
 function grpcCode(error: unknown): number | undefined {
   const cause = error instanceof ServiceError ? error.cause : error;

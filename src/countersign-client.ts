@@ -74,6 +74,14 @@ export interface RunPage {
   cursor?: string;
 }
 
+/** A decision as it stands in history. */
+export interface RecordedSignal {
+  decision: Decision;
+  eventId: number;
+  /** the event's time, ISO 8601 in UTC */
+  at: string;
+}
+
 /**
  * Every method throws TemporalUnavailableError where Temporal cannot be reached or does not answer in
  * time; nothing else is thrown for what a caller can cause.
@@ -91,6 +99,8 @@ export interface CountersignClient {
   sendDecision(runId: string, decision: Decision): Promise<boolean>;
   /** Receipts of those ids that the run knows. @throws NoWorkerError */
   queryReceipts(runId: string, decisionIds: readonly string[], timeoutMs: number): Promise<Receipt[]>;
+  /** The last recorded signal with that decision id, judged or not. */
+  findDecision(runId: string, decisionId: string): Promise<RecordedSignal | undefined>;
   /** Resolves when the namespace answers. */
   checkHealth(): Promise<void>;
 }

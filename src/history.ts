@@ -85,7 +85,10 @@ function bodyOf(event: ProtoEvent): Body | undefined {
   const memo = event.workflowPropertiesModifiedEventAttributes;
   if (memo?.upsertedMemo) {
     const fields = Object.entries(memo.upsertedMemo.fields ?? {});
-    return { type: 'memo_changed', fields: Object.fromEntries(fields.map(([name, value]) => [name, decode(value)])) };
+    return {
+      type: 'memo_changed',
+      fields: Object.fromEntries(fields.map(([name, value]) => [name, decode(value)])),
+    };
   }
   return activityBody(event) ?? endBody(event);
 }

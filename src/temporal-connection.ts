@@ -5,9 +5,12 @@ import { loadClientConnectConfig, type ClientConnectConfig } from '@temporalio/e
 import type { NativeConnection } from '@temporalio/worker';
 
 export interface TemporalTarget {
-  /** host:port. Default: as the environment says, else localhost:7233. */
+  /**
+   * host:port of an embedded server: without TLS and keys, whatever the environment says of another one.
+   * Default: as the environment says, else localhost:7233.
+   */
   address?: string;
-  /** Default: as the environment says, else `default`. */
+  /** Default: `default` with an address; else as the environment says, else `default`. */
   namespace?: string;
   /** Default: the environment of this process. */
   env?: NodeJS.ProcessEnv;
@@ -49,14 +52,12 @@ export function temporalAddress(target: TemporalTarget = {}): string {
 }
 
 function resolveTarget(target: TemporalTarget): Required<ClientConnectConfig> {
-  const loaded = loadClientConnectConfig(
-    target.env === undefined ? {} : { overrideEnvVars: definedOnly(target.env) },
-  );
-  const address = target.address ?? loaded.connectionOptions.address;
-  return {
-    connectionOptions: { ...loaded.connectionOptions, ...(address === undefined ? {} : { address }) },
-    namespace: target.namespace ?? loaded.namespace ?? 'default',
-  };
+  const { address, env } = target;
+  const { connectionOptions, namespace }: ClientConnectConfig =
+    address === undefined
+      ? loadClientConnectConfig(env === undefined ? {} : { overrideEnvVars: definedOnly(env) })
+      : { connectionOptions: { address } };
+  return { connectionOptions, namespace: target.namespace ?? namespace ?? 'default' };
 }
 
 function definedOnly(env: NodeJS.ProcessEnv): Record<string, string> {

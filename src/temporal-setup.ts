@@ -29,14 +29,17 @@ const grpc = { invalidArgument: 3, notFound: 5, alreadyExists: 6, permissionDeni
 const callMs = 2000;
 const askAgainMs = 50;
 
+// Namespaces, with their attributes, are read anew by each server process every few seconds.
+const attributesKnownMs = 30_000;
+
 /** `Name=Kind` of every search attribute, as the Temporal CLI takes them. */
 export function searchAttributeArguments(): string[] {
   return attributeNames().map((name) => `${name}=${kindOf(name).word}`);
 }
 
 /**
- * Resolves when the namespace answers. Waits at most `timeoutMs` (default 10 s) for a server or a namespace
- * that is not there yet.
+ * Resolves when the namespace answers. Waits `timeoutMs` (default 10 s), and 2 s at most for a last answer,
+ * for a server or a namespace that is not there yet.
  * @throws TemporalSetupError
  */
 export async function ensureNamespaceReady(
@@ -47,10 +50,8 @@ export async function ensureNamespaceReady(
   const giveUpAt = Date.now() + (options.timeoutMs ?? 10_000);
   for (;;) {
     try {
-      const deadline = Math.min(giveUpAt, Date.now() + callMs);
-      await connection.withDeadline(deadline, () =>
-        connection.workflowService.describeNamespace({ namespace }),
-      );
+      // the last call too gets its whole time: cut short, it would hide why the ones before failed
+      await within(connection, () => connection.workflowService.describeNamespace({ namespace }));
       return;
     } catch (error) {
       options.signal?.throwIfAborted();
@@ -82,6 +83,20 @@ export async function ensureSearchAttributes(connection: SetupConnection, namesp
   } catch (error) {
     // another worker that starts at the same time has registered them
     if (!hasCode(error, grpc.alreadyExists)) throw notRegistered(missing, namespace, error);
+  }
+  await untilKnown(connection, namespace);
+}
+
+// The server's own caches learn of a new attribute some seconds later; a run that sets it before fails its task.
+async function untilKnown(connection: SetupConnection, namespace: string): Promise<void> {
+  const giveUpAt = Date.now() + attributesKnownMs;
+  for (;;) {
+    try {
+      return await probeAttributes(connection, namespace);
+    } catch (error) {
+      if (Date.now() >= giveUpAt) throw error;
+    }
+    await delay(askAgainMs);
   }
 }
 

@@ -28,7 +28,8 @@ export async function createWorker(deps: WorkerDeps): Promise<Worker> {
   checkTools(deps.tools);
   const ours = createActivities(deps);
   for (const name of Object.keys(deps.activities ?? {})) {
-    if (Object.hasOwn(ours, name)) throw new Error(`activity "${name}" is countersign's own; name yours otherwise`);
+    if (Object.hasOwn(ours, name))
+      throw new Error(`activity "${name}" is countersign's own; name yours otherwise`);
   }
   const workflows =
     deps.workflowBundle === undefined

@@ -1,5 +1,11 @@
 // The sandbox-safe door of the package: import it in your own Temporal workflows.
 export { effect, gate, gated } from './workflows/primitives.ts';
-export type { ApprovedGate, GateOptions, GateProposal, GateResult, RefusedGate } from './workflows/primitives.ts';
+export type {
+  ApprovedGate,
+  GateOptions,
+  GateProposal,
+  GateResult,
+  RefusedGate,
+} from './workflows/primitives.ts';
 export type { RunSpecInput } from './core/recording.ts';
 export { runSpec, type RunSpecResult } from './workflows/run-spec.ts';

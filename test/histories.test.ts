@@ -16,6 +16,15 @@ test('there is at least one kept history, and each is named by its date', () => 
   for (const name of files) assert.match(name, /^\d{4}-\d{2}-\d{2}-[a-z0-9-]+\.json$/);
 });
 
+test('a history that the code did not make is reported', async () => {
+  const { workflowId, history } = readHistoryFile(folder + (files[0] ?? 'none'));
+  const started = history.events?.[0]?.workflowExecutionStartedEventAttributes;
+  assert.ok(started);
+  started.workflowType = { name: 'answerAtOnce' };
+  const report = await replayHistories(await testBundle(), [{ workflowId, history }]);
+  assert.equal(report.failures.length, 1);
+});
+
 for (const name of files) {
   test(`a run recorded as ${name} replays to the same commands`, async () => {
     const report = await replayHistories(await testBundle(), [readHistoryFile(folder + name)]);

@@ -1,6 +1,6 @@
 // The tool of the refund example: pays money back through the ledger. The key that countersign hands over
 // goes downstream, so however often this runs, the ledger pays once.
-import { ToolRefusedError, type ToolDefinition } from 'countersign';
+import { defineTool, ToolRefusedError } from 'countersign';
 import { z } from 'zod';
 
 /** Answers that mean "not now" rather than "no": the request may be sent again under the same key. */
@@ -14,7 +14,7 @@ const refundArguments = z.strictObject({
   currency: z.string().length(3).default('EUR'),
 });
 
-export const refund: ToolDefinition<typeof refundArguments, { refund: string }> = {
+export const refund = defineTool({
   name: 'payments.refund',
   description: 'Pays money back for an order.',
   arguments: refundArguments,
@@ -36,4 +36,4 @@ export const refund: ToolDefinition<typeof refundArguments, { refund: string }> 
     const refused = response.status >= 400 && response.status < 500 && !passing.has(response.status);
     throw refused ? new ToolRefusedError(message) : new Error(message);
   },
-};
+});

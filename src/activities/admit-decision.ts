@@ -92,7 +92,7 @@ async function proofOf(
   where: Where,
 ): Promise<Proof | Refusal> {
   if (decision.proof === undefined) {
-    if (deps.unsigned === 'allow') return { by: { ...decision.by, verified: false } };
+    if (deps.unsigned !== 'refuse') return { by: { ...decision.by, verified: false } };
     return { code: 'unproven', message: 'this deployment takes signed decisions only (unsigned: refuse)' };
   }
   const verified = await verifyProof(decision, where, deps.proofKeys(), takenUpAt);
@@ -135,7 +135,8 @@ function grantFor(
   { case: frozen, decision, position, key, root }: AdmitDecisionInput,
   where: Where,
 ): Grant | undefined {
-  if (decision.decision !== 'approve' || frozen.phase !== 'before' || frozen.tool === undefined) return undefined;
+  if (decision.decision !== 'approve' || frozen.phase !== 'before' || frozen.tool === undefined)
+    return undefined;
   const { tool, payloadHash } = frozen;
   const { decisionId } = decision;
   return issueGrant({ v: 1, ...where, key, root, position, tool, payloadHash, decisionId }, deps.grantKeys());

@@ -11,10 +11,10 @@ export interface ActivityDeps {
   /** The first one signs, all of them verify. Read anew at every use, so that a rotation needs no restart. */
   grantKeys: () => readonly GrantKey[];
   proofKeys: () => readonly ProofKey[];
-  /** `refuse`: no gate takes a decision without a valid proof. */
-  unsigned: 'allow' | 'refuse';
-  /** How long a gate waits when nothing else is said, in milliseconds. */
-  approvalTtlMs: number;
+  /** `refuse`: no gate takes a decision without a valid proof. Default `allow`. */
+  unsigned?: 'allow' | 'refuse' | undefined;
+  /** How long a gate waits when nothing else is said, in milliseconds. Default 7 days. */
+  approvalTtlMs?: number | undefined;
   /** Where people find the API, for links. */
   baseUrl?: string | undefined;
   log: (message: string, fields?: Record<string, unknown>) => void;

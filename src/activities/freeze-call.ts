@@ -47,8 +47,13 @@ export async function freezeCall(
   const resolved = resolveIn(position, call.arguments, scope);
   const parsed = await tool.arguments.safeParseAsync(resolved);
   if (!parsed.success) {
-    const problems = parsed.error.issues.map(({ path, message }) => `${path.join('.') || 'arguments'}: ${message}`);
-    throw new FreezeProblem('invalid_arguments', `step "${position}", tool "${call.tool}": ${problems.join('; ')}`);
+    const problems = parsed.error.issues.map(
+      ({ path, message }) => `${path.join('.') || 'arguments'}: ${message}`,
+    );
+    throw new FreezeProblem(
+      'invalid_arguments',
+      `step "${position}", tool "${call.tool}": ${problems.join('; ')}`,
+    );
   }
   const { hash, payload } = frozenHash(position, { tool: call.tool, arguments: parsed.data });
   return { arguments: payload.arguments as Json, payloadHash: hash, effect: effectOptions(tool) };

@@ -7,11 +7,14 @@ import type { ActivityDeps } from './deps.ts';
 import { FreezeProblem, freezeCall, frozenHash, resolveIn } from './freeze-call.ts';
 import { recordProblem } from './prepare-step.ts';
 
+/** Seven days: over a weekend and a holiday, and still an end. */
+const defaultTtlMs = 7 * 24 * 60 * 60 * 1_000;
+
 export function createFreezeCase(deps: ActivityDeps) {
   return async function freezeCase(input: FreezeCaseInput): Promise<CaseRecord | ProblemRecord> {
     const { position, key, root, now, reasoning, spec } = input;
     try {
-      const policy = { ttlMs: ttlOf(input, deps.approvalTtlMs) };
+      const policy = { ttlMs: ttlOf(input, deps.approvalTtlMs ?? defaultTtlMs) };
       const subject = input.phase === 'before' ? await freezeBefore(deps, input) : freezeQuestion(input);
       return {
         v: 1,

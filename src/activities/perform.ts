@@ -19,7 +19,8 @@ export function createPerform(deps: ActivityDeps) {
     const context = Context.current();
     const tool = deps.tools.find(({ name }) => name === input.tool);
     // Retryable: in a rolling deployment another worker may have the tool.
-    if (tool === undefined) throw ApplicationFailure.retryable(`no tool "${input.tool}" here`, 'unknown_tool');
+    if (tool === undefined)
+      throw ApplicationFailure.retryable(`no tool "${input.tool}" here`, 'unknown_tool');
     checkFirst(context.info.attempt, () => {
       checkRight(deps, input, tool, context.info.workflowExecution?.workflowId ?? '');
     });
@@ -27,7 +28,12 @@ export function createPerform(deps: ActivityDeps) {
     const fullKey = idempotencyKey(input.root, input.position);
     const key = fullKey.length > (tool.keyMaxLength ?? Infinity) ? shortKey(fullKey) : fullKey;
     const { position, root, payloadHash } = input;
-    deps.log('effect started', { tool: tool.name, position, idempotencyKey: key, attempt: context.info.attempt });
+    deps.log('effect started', {
+      tool: tool.name,
+      position,
+      idempotencyKey: key,
+      attempt: context.info.attempt,
+    });
     const output = await callTool(deps, tool, input.arguments, key, context);
     return {
       v: 1,
@@ -48,7 +54,10 @@ function checkFirst(attempt: number, check: () => void): void {
     check();
   } catch (error) {
     if (attempt === 1 || !(error instanceof ApplicationFailure)) throw error;
-    throw refusal('effect_in_doubt', `attempt ${attempt} was refused (${error.message}), an earlier one was not`);
+    throw refusal(
+      'effect_in_doubt',
+      `attempt ${attempt} was refused (${error.message}), an earlier one was not`,
+    );
   }
 }
 
@@ -56,7 +65,10 @@ function checkFirst(attempt: number, check: () => void): void {
 function checkRight(deps: ActivityDeps, input: PerformInput, tool: Tool, workflowId: string): void {
   const { grant } = input;
   if (grant === undefined && tool.requiresApproval === true) {
-    throw refusal('approval_required', `tool "${tool.name}" runs only with a grant, and none came with the call`);
+    throw refusal(
+      'approval_required',
+      `tool "${tool.name}" runs only with a grant, and none came with the call`,
+    );
   }
   const { hash } = hashPayload({ tool: tool.name, arguments: input.arguments });
   if (hash !== input.payloadHash) throw changed(input.payloadHash, hash);
@@ -69,7 +81,13 @@ function checkRight(deps: ActivityDeps, input: PerformInput, tool: Tool, workflo
   if (grant.payloadHash !== hash) throw changed(grant.payloadHash, hash);
 }
 
-async function callTool(deps: ActivityDeps, tool: Tool, args: Json, key: string, context: Context): Promise<unknown> {
+async function callTool(
+  deps: ActivityDeps,
+  tool: Tool,
+  args: Json,
+  key: string,
+  context: Context,
+): Promise<unknown> {
   const beat = setInterval(() => context.heartbeat(), heartbeatEveryMs);
   try {
     return await tool.run(
@@ -102,7 +120,10 @@ function recordable(output: unknown): Pick<EffectRecord, 'output' | 'outputProbl
 }
 
 function changed(expected: string, got: string): ApplicationFailure {
-  return refusal('payload_changed', `the arguments hash to ${shortHash(got)}, approved was ${shortHash(expected)}`);
+  return refusal(
+    'payload_changed',
+    `the arguments hash to ${shortHash(got)}, approved was ${shortHash(expected)}`,
+  );
 }
 
 function refusal(code: FailureCode, message: string): ApplicationFailure {

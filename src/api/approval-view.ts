@@ -12,15 +12,22 @@ interface Setting {
   now: number;
 }
 
-export function approvalRow(run: RunDescription, entry: ApprovalEntry, { baseUrl, now }: Setting): ApprovalRow {
+export function approvalRow(
+  run: RunDescription,
+  entry: ApprovalEntry,
+  { baseUrl, now }: Setting,
+): ApprovalRow {
   const { memo } = entry;
+  // a run that ended without an answer never gets one
+  const ended = run.closeStatus !== undefined && memo.state === 'pending';
+  const state = ended ? 'cancelled' : memo.state;
   return {
     ...pendingApproval(entry),
     runId: run.runId,
     ...(run.spec === undefined ? {} : { spec: run.spec }),
-    state: memo.state,
-    ...timeLeft(memo.state, memo.expiresAt, now),
-    ...(memo.state === 'pending' ? {} : { outcome: outcomeOfMemo(memo) }),
+    state,
+    ...timeLeft(state, memo.expiresAt, now),
+    ...(state === 'pending' ? {} : { outcome: outcomeOfMemo(memo, run.closedAt) }),
     links: approvalLinks(baseUrl, run.runId, entry.key),
   };
 }
@@ -67,11 +74,11 @@ function timeLeft(state: string, expiresAt: number | undefined, now: number) {
   return { timeLeftMs: Math.max(0, Math.trunc(expiresAt - now)) };
 }
 
-function outcomeOfMemo(memo: ApprovalMemo): OutcomeView {
+function outcomeOfMemo(memo: ApprovalMemo, closedAt: number | undefined): OutcomeView {
   return {
     ...(memo.decisionId === undefined ? {} : { decisionId: memo.decisionId }),
     ...(memo.by === undefined ? {} : { by: { id: memo.by } }),
-    at: iso(memo.at ?? 0),
+    at: iso(memo.at ?? closedAt ?? 0),
   };
 }
 

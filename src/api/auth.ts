@@ -44,7 +44,12 @@ export function actorOf({ id, name, roles }: Principal): Actor {
 }
 
 function unauthenticated(detail: string, parameters: string): ApiProblem {
-  return new ApiProblem('unauthenticated', detail, {}, {
-    'www-authenticate': `Bearer realm="countersign"${parameters}`,
-  });
+  return new ApiProblem(
+    'unauthenticated',
+    detail,
+    {},
+    {
+      'www-authenticate': `Bearer realm="countersign"${parameters}`,
+    },
+  );
 }

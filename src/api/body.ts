@@ -22,7 +22,7 @@ export function jsonBody(limitBytes: number): MiddlewareHandler<ApiEnv> {
     const typed = c.req.header('content-type') !== undefined;
     const text = new TextDecoder().decode(bytes);
     // what hono's own readers would have put there; it must not read the stream a second time
-    const held = Promise.resolve(text === "" && typed ? "{}" : text);
+    const held = Promise.resolve(text === '' && typed ? '{}' : text);
     Object.assign(c.req.bodyCache, { text: held });
     await next();
   };
@@ -46,7 +46,10 @@ function checkMediaType(headers: Headers): void {
     throw new ApiProblem('unsupported_media_type', `Content-Type must be application/json, got ${shown}`);
   }
   if (encoding.toLowerCase() !== 'identity') {
-    throw new ApiProblem('unsupported_media_type', `Content-Encoding must be identity, got "${encoding.slice(0, 100)}"`);
+    throw new ApiProblem(
+      'unsupported_media_type',
+      `Content-Encoding must be identity, got "${encoding.slice(0, 100)}"`,
+    );
   }
 }
 
@@ -56,7 +59,7 @@ async function readBytes(request: Request, limitBytes: number): Promise<Uint8Arr
   if (request.body === null) return new Uint8Array();
   const chunks: Uint8Array[] = [];
   let length = 0;
-  const reader = request.body.getReader();
+  const reader = (request.body as ReadableStream<Uint8Array>).getReader();
   for (;;) {
     const { done, value } = await reader.read();
     if (done) break;

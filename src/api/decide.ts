@@ -5,9 +5,17 @@ import { decisionLimitBytes } from '../core/decision.ts';
 import type { Receipt } from '../core/verdict.ts';
 import { actorOf, mayDecide, type Principal } from './auth.ts';
 import { createBoundedMap } from './bounded-map.ts';
-import { accepted, idempotencyKeyReused, isOwnRepeat, lost, payloadChanged, recorded, refused } from './decision-answer.ts';
+import {
+  accepted,
+  idempotencyKeyReused,
+  isOwnRepeat,
+  lost,
+  payloadChanged,
+  recorded,
+  refused,
+} from './decision-answer.ts';
 import type { Answered } from './decision-answer.ts';
-import { checkOrder, contentOf, decisionIdOf, type DecisionOrder } from './decision-order.ts';
+import { checkOrder, contentOf, decisionIdOf, hasContentOf, type DecisionOrder } from './decision-order.ts';
 import { defaultReceiptBudgetMs, type ApiDeps } from './deps.ts';
 import { findGate, type GatePlace } from './find-gate.ts';
 import { stateOfKind } from './gate-record.ts';
@@ -24,11 +32,6 @@ export interface Decider {
   lookUp(principal: Principal, key: string, decisionId: string): Promise<Answered>;
 }
 
-interface Sent {
-  content: string;
-  decision: Decision;
-}
-
 /** A refusal that can be told beforehand is still signalled, as a fact of the run; but not without end. */
 const refusedSignalsPerGate = 50;
 
@@ -38,13 +41,16 @@ const remembered = 10_000;
 export function createDecider(deps: ApiDeps): Decider {
   const { client } = deps;
   const desk = createReceiptDesk(client, deps.receiptBudgetMs ?? defaultReceiptBudgetMs, (error) =>
-    deps.log({ level: 'error', event: 'receipts_failed', error: String(error) }),
+    deps.log({ level: 'error', message: 'the receipts of a run could not be read', error: String(error) }),
   );
   const inFlight = new Map<string, { content: string; answer: Promise<Answered> }>();
-  const sent = createBoundedMap<Sent>(remembered);
+  const sent = createBoundedMap<string>(remembered);
   const refusedSignals = createBoundedMap<number>(remembered);
 
-  async function judge(principal: Principal, order: DecisionOrder & { decisionId: string }): Promise<Answered> {
+  async function judge(
+    principal: Principal,
+    order: DecisionOrder & { decisionId: string },
+  ): Promise<Answered> {
     const gate = await findGate(client, principal, order.key);
     if (!mayDecide(principal, gate.run)) {
       throw new ApiProblem('not_allowed', `${principal.id} may see this approval, but not decide it`);
@@ -53,9 +59,10 @@ export function createDecider(deps: ApiDeps): Decider {
     const foreseen = foresee(order, gate);
     if (foreseen !== undefined && !countRefusal(principal, order, foreseen)) throw foreseen;
 
+    await checkReuse(principal, order, gate);
     const decision = await signed(principal, order, gate);
     if (!(await client.sendDecision(gate.run.runId, decision))) return answerClosed(principal, order);
-    sent.set(order.decisionId, { content: contentOf(order), decision });
+    sent.set(order.decisionId, contentOf(order));
     const receipt = await desk.waitFor(
       gate.run.runId,
       order.decisionId,
@@ -64,6 +71,18 @@ export function createDecider(deps: ApiDeps): Decider {
     if (receipt !== undefined) return answerReceipt(principal, order, gate, receipt);
     if (foreseen?.code === 'payload_changed') throw foreseen;
     return recorded(placeOf(deps, gate), decision, iso(deps.now()));
+  }
+
+  /** An Idempotency-Key holds over processes and restarts: what was first sent under it is in history. */
+  async function checkReuse(
+    principal: Principal,
+    order: DecisionOrder & { decisionId: string },
+    { run }: GatePlace,
+  ): Promise<void> {
+    if (order.idempotencyKey === undefined || sent.get(order.decisionId) !== undefined) return;
+    const first = await client.findDecision(run.runId, order.decisionId);
+    if (first === undefined || first.decision.by.id !== principal.id) return;
+    if (!hasContentOf(order, first.decision)) throw idempotencyKeyReused(order.key);
   }
 
   /** What the memo already says will be refused; only the gate's own answer is final. */
@@ -79,7 +98,13 @@ export function createDecider(deps: ApiDeps): Decider {
   function countRefusal(principal: Principal, { key }: DecisionOrder, { code }: ApiProblem): boolean {
     const count = refusedSignals.get(key) ?? 0;
     if (count >= refusedSignalsPerGate) {
-      deps.log({ level: 'warn', event: 'decision_not_signalled', key, by: principal.id, code });
+      deps.log({
+        level: 'warn',
+        message: 'a decision was not signalled any more',
+        key,
+        by: principal.id,
+        code,
+      });
       return false;
     }
     refusedSignals.set(key, count + 1);
@@ -149,15 +174,14 @@ export function createDecider(deps: ApiDeps): Decider {
       const decisionId = decisionIdOf(principal.id, order);
       const content = contentOf(order);
       const first = inFlight.get(decisionId);
-      const known = first?.content ?? sent.get(decisionId)?.content ?? content;
+      const known = first?.content ?? sent.get(decisionId) ?? content;
       if (known !== content) throw idempotencyKeyReused(order.key);
       if (first !== undefined) return first.answer;
       const answer = judge(principal, { ...order, decisionId }).finally(() => inFlight.delete(decisionId));
       inFlight.set(decisionId, { content, answer });
       return answer;
     },
-    lookUp: (principal, key, decisionId) =>
-      lookUpDecision(deps, principal, key, decisionId, sent.get(decisionId)?.decision),
+    lookUp: (principal, key, decisionId) => lookUpDecision(deps, principal, key, decisionId),
   };
 }
 

@@ -42,8 +42,7 @@ export function accepted(
 
 /** In history, and no worker has judged it yet: recorded is not accepted. */
 export function recorded(place: AnswerPlace, decision: Decision, at: string): Answered {
-  const by = { ...decision.by, verified: decision.proof !== undefined };
-  const { decisionId } = decision;
+  const { decisionId, by } = decision;
   const body = answerBody(place, { decisionId, verdict: 'pending', state: 'pending', by, at });
   const location = `${place.baseUrl ?? ''}${decisionPath(place.key, decisionId)}`;
   return { status: 202, body: { ...body, links: { ...body.links, decision: location } } };
@@ -72,7 +71,11 @@ export function refused(
   const error = errorOfRefusal(code);
   if (error === 'approval_not_found') return approvalNotFound(place.key);
   if (error === 'payload_changed') return payloadChanged(place, message, decisionId);
-  return new ApiProblem(error, message ?? `refused: ${code}`, { key: place.key, runId: place.runId, decisionId });
+  return new ApiProblem(error, message ?? `refused: ${code}`, {
+    key: place.key,
+    runId: place.runId,
+    decisionId,
+  });
 }
 
 export function payloadChanged(
@@ -118,7 +121,13 @@ export function idempotencyKeyReused(key: string): ApiProblem {
 
 function answerBody(
   { key, runId, payloadHash, baseUrl }: AnswerPlace,
-  { decisionId, verdict, state, by, at }: Pick<DecisionAnswer, 'decisionId' | 'verdict' | 'state' | 'by' | 'at'>,
+  {
+    decisionId,
+    verdict,
+    state,
+    by,
+    at,
+  }: Pick<DecisionAnswer, 'decisionId' | 'verdict' | 'state' | 'by' | 'at'>,
 ): DecisionAnswer {
   return {
     key,

@@ -40,9 +40,7 @@ export function checkOrder({ kind, payloadHash, reason }: DecisionOrder): void {
 export function decisionIdOf(callerId: string, order: DecisionOrder): string {
   const { key, idempotencyKey } = order;
   const parts =
-    idempotencyKey === undefined
-      ? [callerId, key, ...contentParts(order)]
-      : [callerId, key, idempotencyKey];
+    idempotencyKey === undefined ? [callerId, key, ...contentParts(order)] : [callerId, key, idempotencyKey];
   return sha256Hex(canonicalize(parts)).slice(0, 32);
 }
 

@@ -15,14 +15,6 @@ export interface SpecSource {
   problemOf(name: string): string | undefined;
 }
 
-/** A decision as it stands in history. */
-export interface RecordedSignal {
-  decision: Decision;
-  eventId: number;
-  /** the event's time, ISO 8601 in UTC */
-  at: string;
-}
-
 export interface ApiDeps {
   client: CountersignClient;
   specs: SpecSource;
@@ -32,11 +24,6 @@ export interface ApiDeps {
   authenticate(token: string): Principal | undefined | Promise<Principal | undefined>;
   /** The proof (compact JWS) of a decision, made by the API's key at this moment. */
   sign(decision: Omit<Decision, 'proof'>, place: { workflowId: string }): Promise<string>;
-  /**
-   * The last recorded signal with that decision id, judged or not, from history. Without it, a decision that
-   * no worker has judged yet is known only to the API process that sent it.
-   */
-  findDecision?(runId: string, decisionId: string): Promise<RecordedSignal | undefined>;
   /** Put before links in answers, such as `https://approvals.example.org`; without it links are paths. */
   baseUrl?: string;
   log(fields: Record<string, unknown>): void;

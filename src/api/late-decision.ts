@@ -83,7 +83,11 @@ export function winnerOf(outcome: GateOutcome, { entry }: GatePlace) {
   };
 }
 
-export function placeOf({ baseUrl }: LateDeps, { key, run, entry }: GatePlace, record?: GateRecord): AnswerPlace {
+export function placeOf(
+  { baseUrl }: LateDeps,
+  { key, run, entry }: GatePlace,
+  record?: GateRecord,
+): AnswerPlace {
   const payloadHash = record?.requested.payloadHash ?? entry?.memo.hash;
   return {
     key,

@@ -16,7 +16,8 @@ export function runPath(runId: string): string {
 }
 
 export function decisionPath(key: string, decisionId: string): string {
-  return `/approvals/${key}/decisions/${decisionId}`;
+  // a hand-sent signal brings an id of any text
+  return `/approvals/${key}/decisions/${encodeURIComponent(decisionId)}`;
 }
 
 export function runLinks(baseUrl: string | undefined, runId: string): RunLinks {

@@ -1,6 +1,5 @@
 // GET …/decisions/:decisionId: what became of a decision, from the trail alone, so that it is answered while
 // every worker is down. A decision that is in history without a verdict is still 202.
-import type { Decision } from '../core/decision.ts';
 import type { Principal } from './auth.ts';
 import { lost, recorded, type Answered } from './decision-answer.ts';
 import type { ApiDeps } from './deps.ts';
@@ -10,17 +9,16 @@ import { answerRefused, placeOf, repeated, winnerOf } from './late-decision.ts';
 import { ApiProblem } from './problem.ts';
 import { iso } from './run-view.ts';
 
-/** `sent`: what this process itself has signalled under that id. @throws ApiProblem */
+/** @throws ApiProblem */
 export async function lookUpDecision(
-  deps: Pick<ApiDeps, 'client' | 'baseUrl' | 'findDecision' | 'now'>,
+  deps: Pick<ApiDeps, 'client' | 'baseUrl' | 'now'>,
   principal: Principal,
   key: string,
   decisionId: string,
-  sent: Decision | undefined,
 ): Promise<Answered> {
   const gate = await findGate(deps.client, principal, key);
   const { runId, closeStatus } = gate.run;
-  const signal = await deps.findDecision?.(runId, decisionId);
+  const signal = await deps.client.findDecision(runId, decisionId);
   // read after the signal, so that a verdict in between is seen
   const trail = await deps.client.readTrail(runId);
   const record = gateOf(trail, key);
@@ -29,13 +27,15 @@ export async function lookUpDecision(
   if (outcome?.decision?.decisionId === decisionId) return repeated(place, outcome, gate);
 
   const refusal = refusalOf(trail, key, decisionId);
-  const decision = signal?.decision ?? sent;
   // sent again after a refusal, it is judged again
   const unjudged = refusal === undefined || (signal !== undefined && signal.eventId > refusal.eventId);
   if (!unjudged) return answerRefused(deps, gate, record, refusal);
-  if (decision === undefined || decision.key !== key) {
+  if (signal === undefined || signal.decision.key !== key) {
     throw new ApiProblem('decision_not_found', `No decision ${decisionId.slice(0, 128)} on approval ${key}`);
   }
-  if (closeStatus === undefined) return recorded(place, decision, signal?.at ?? iso(deps.now()));
-  throw lost(place, outcome === undefined ? { state: 'cancelled', at: iso(deps.now()) } : winnerOf(outcome, gate));
+  if (closeStatus === undefined) return recorded(place, signal.decision, signal.at);
+  throw lost(
+    place,
+    outcome === undefined ? { state: 'cancelled', at: iso(deps.now()) } : winnerOf(outcome, gate),
+  );
 }

@@ -56,12 +56,12 @@ export function approvalNotFound(key: string): ApiProblem {
 }
 
 export function runNotFound(runId: string): ApiProblem {
-  return new ApiProblem('run_not_found', `No run ${runId.slice(0, 255)}: there never was one, or it is no longer kept`);
+  return new ApiProblem(
+    'run_not_found',
+    `No run ${runId.slice(0, 255)}: there never was one, or it is no longer kept`,
+  );
 }
 
 export function temporalUnavailable(): ApiProblem {
-  return new ApiProblem(
-    'temporal_unavailable',
-    'not confirmed; send it again with the same Idempotency-Key',
-  );
+  return new ApiProblem('temporal_unavailable', 'not confirmed; send it again with the same Idempotency-Key');
 }

@@ -6,7 +6,11 @@ import type { Receipt } from '../core/verdict.ts';
 
 export interface ReceiptDesk {
   /** The judged receipt that `fits`, or undefined when there is none within the budget. */
-  waitFor(runId: string, decisionId: string, fits: (receipt: Receipt) => boolean): Promise<Receipt | undefined>;
+  waitFor(
+    runId: string,
+    decisionId: string,
+    fits: (receipt: Receipt) => boolean,
+  ): Promise<Receipt | undefined>;
 }
 
 interface Waiter {

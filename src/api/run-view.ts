@@ -94,7 +94,9 @@ function errorOf(run: RunDescription, end: FactOf<'run_finished'> | undefined) {
   if (run.closeStatus === 'terminated') {
     return { error: { code: 'terminated', message: 'the run was terminated from outside' } };
   }
-  return run.closeStatus === 'timed_out' ? { error: { code: 'timed_out', message: 'the run timed out' } } : {};
+  return run.closeStatus === 'timed_out'
+    ? { error: { code: 'timed_out', message: 'the run timed out' } }
+    : {};
 }
 
 /** One row a step that the run has reached, in the order in which it reached them. */

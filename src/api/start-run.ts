@@ -20,11 +20,9 @@ export interface StartOrder {
 }
 
 /** `run` is there when an earlier request had started it. */
-export interface Started {
-  runId: string;
-  spec?: { name: string; hash?: string };
-  run?: RunDescription;
-}
+export type Started =
+  | { runId: string; run: RunDescription }
+  | { runId: string; run?: undefined; spec: { name: string; hash?: string } };
 
 type StartDeps = Pick<ApiDeps, 'client' | 'specs' | 'checkInlineSpec' | 'checkInput'>;
 type CheckedSpec = Pick<StartRunRequest, 'spec' | 'specRef'>;
@@ -34,10 +32,14 @@ export function createStarter(deps: StartDeps) {
   return async function start(principal: Principal, order: StartOrder): Promise<Started> {
     const runId = runIdOf(principal, order);
     const { requestHash, input } = hashRequest(order);
-    if (order.idempotencyKey === undefined) return startOnce(deps, principal, order, { runId, requestHash, input });
+    if (order.idempotencyKey === undefined)
+      return startOnce(deps, principal, order, { runId, requestHash, input });
     const request = JSON.stringify([principal.id, order.idempotencyKey]);
     if (inFlight.has(request)) {
-      throw new ApiProblem('idempotency_in_flight', 'the first request with this Idempotency-Key is still running');
+      throw new ApiProblem(
+        'idempotency_in_flight',
+        'the first request with this Idempotency-Key is still running',
+      );
     }
     inFlight.add(request);
     try {
@@ -126,7 +128,9 @@ function checkOrder(deps: StartDeps, { spec }: StartOrder, input: Json): Checked
   const problems = deps.checkInput(checked.spec, input);
   if (problems.length === 0) return checked;
   const name = printable(checked.spec.name, 60);
-  throw new ApiProblem('invalid_request', `input does not fit spec "${name}": ${problems.join('; ')}`, { problems });
+  throw new ApiProblem('invalid_request', `input does not fit spec "${name}": ${problems.join('; ')}`, {
+    problems,
+  });
 }
 
 function namedSpec({ specs }: StartDeps, name: string): CheckedSpec {

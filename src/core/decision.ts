@@ -5,15 +5,7 @@ import type { Json } from './json.ts';
 import type { Actor } from './verdict.ts';
 
 export type DecisionKind =
-  | 'approve'
-  | 'reject'
-  | 'edit'
-  | 'respond'
-  | 'amend'
-  | 'withdraw'
-  | 'delegate'
-  | 'unvote'
-  | 'comment';
+  'approve' | 'reject' | 'edit' | 'respond' | 'amend' | 'withdraw' | 'delegate' | 'unvote' | 'comment';
 
 /** Doors that a decision can come by; a hand-sent one is `signal`. */
 export type Via = 'api' | 'cli' | 'inbox' | 'slack' | 'signal';

@@ -133,8 +133,8 @@ const table = {
   },
   temporal_unavailable: {
     status: 503,
-    title: 'Not confirmed: Temporal cannot be reached, or its answer was lost',
-    remedy: 'Send it again with the same Idempotency-Key.',
+    title: 'Temporal cannot be reached, or its answer was lost',
+    remedy: 'Send it again; what starts or decides something, with the same Idempotency-Key.',
     retryAfter: 5,
   },
   check_failed: {

@@ -28,7 +28,13 @@ export function createTrailGates(place: RunPlace, emit: Emit) {
   const gates = new Map<string, Gate>();
   const inbox: SignalEvent[] = [];
 
-  const refuse = (at: HistoryEvent, queued: Queued, code: RefusalCode, message: string, gate?: Gate): void => {
+  const refuse = (
+    at: HistoryEvent,
+    queued: Queued,
+    code: RefusalCode,
+    message: string,
+    gate?: Gate,
+  ): void => {
     const { decision, event } = queued;
     const body = { code, message, key: decision.key, decision, by: { ...decision.by, verified: false } };
     emit(at, { type: 'decision_refused', ...body, identity: event.identity }, gate?.position);
@@ -86,7 +92,8 @@ export function createTrailGates(place: RunPlace, emit: Emit) {
       const gate = gates.get(key);
       if (gate === undefined) return undefined;
       const index = gate.queue.findIndex(
-        (queued) => queued.decision.decisionId === decision.decisionId && sameDecision(queued.decision, decision),
+        (queued) =>
+          queued.decision.decisionId === decision.decisionId && sameDecision(queued.decision, decision),
       );
       // decisions are judged in their order: one that was passed over is one whose check failed
       const passed = gate.queue.splice(0, Math.max(0, index));
@@ -111,7 +118,8 @@ export function createTrailGates(place: RunPlace, emit: Emit) {
     checkFailed(event: HistoryEvent, failure: FailureInfo): void {
       const [details] = failure.details as ({ key?: string; decisionId?: string } | null | undefined)[];
       const gate = gates.get(details?.key ?? '');
-      const index = gate?.queue.findIndex(({ decision }) => decision.decisionId === details?.decisionId) ?? -1;
+      const index =
+        gate?.queue.findIndex(({ decision }) => decision.decisionId === details?.decisionId) ?? -1;
       const [queued] = index < 0 ? [] : (gate?.queue.splice(index, 1) ?? []);
       if (queued !== undefined) refuse(event, queued, 'check_failed', failure.message, gate);
     },

@@ -1,7 +1,14 @@
 // Decodes the trail: the ordered facts of a run, from the history of its whole chain. It walks the events
 // as the workflow saw them (a task's signals come before everything else of the task) and judges with the
 // same pure functions, so it derives what no event says. `seq` is dense and only ever grows at the end.
-import type { CaseRecord, EffectRecord, PerformInput, PreparedRecord, SpecRef, VerdictRecord } from './case.ts';
+import type {
+  CaseRecord,
+  EffectRecord,
+  PerformInput,
+  PreparedRecord,
+  SpecRef,
+  VerdictRecord,
+} from './case.ts';
 import { isClearFailure } from './failures.ts';
 import type { Execution, FailureInfo, HistoryEvent } from './history-event.ts';
 import type { Json, JsonObject } from './json.ts';
@@ -212,7 +219,10 @@ function end({ emit, isSpecRun }: Walk, event: HistoryEvent): void {
     case 'run_cancelled':
       return emit(event, { type: 'run_cancelled' });
     case 'run_terminated':
-      return emit(event, { type: 'run_terminated', ...(event.reason === '' ? {} : { reason: event.reason }) });
+      return emit(event, {
+        type: 'run_terminated',
+        ...(event.reason === '' ? {} : { reason: event.reason }),
+      });
     case 'run_continued':
       return emit(event, { type: 'run_continued' });
     default:

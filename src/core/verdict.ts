@@ -18,13 +18,7 @@ export type RefusalCode =
 
 /** How a gate stands. Everything but `pending` is final. */
 export type GateState =
-  | 'pending'
-  | 'approved'
-  | 'rejected'
-  | 'expired'
-  | 'withdrawn'
-  | 'responded'
-  | 'cancelled';
+  'pending' | 'approved' | 'rejected' | 'expired' | 'withdrawn' | 'responded' | 'cancelled';
 
 export interface Actor {
   id: string;

@@ -1,12 +1,11 @@
 // A real Temporal dev server with a database file, as a child process. It is ready when it answers, not
 // after a time; it can be stopped or killed and started again on the same file, and a second one on a
 // file that is in use is refused by the operating system's lock on it.
-import { spawn, type ChildProcess } from 'node:child_process';
-import { createWriteStream, readFileSync } from 'node:fs';
-import { rename, writeFile } from 'node:fs/promises';
+import { readFileSync } from 'node:fs';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { createInterface } from 'node:readline';
 import { searchAttributeArguments } from '../temporal-setup.ts';
+import { launchChild } from './child.ts';
 import { prepareNamespace } from './dev-namespace.ts';
 import { freePort, portIsFree } from './ports.ts';
 import { makePrivateFolder } from './private-folder.ts';
@@ -72,9 +71,6 @@ const portAttempts = 5;
 // It takes 0.3–4 s on a free machine, several times that on a crowded one.
 const startBoundMs = 60_000;
 
-// A healthy one ends in 0.2 s; the database is safe against SIGKILL.
-const stopBoundMs = 5000;
-
 /** @throws DevServerError */
 export async function startDevServer(options: DevServerOptions): Promise<DevServer> {
   await makePrivateFolder(options.folder);
@@ -83,7 +79,6 @@ export async function startDevServer(options: DevServerOptions): Promise<DevServ
       throw new DevServerError(`port ${port} is in use: stop what listens there, or take another one`);
     }
   }
-  if (options.log === undefined) await keepPreviousLog(options.folder);
   for (let attempt = 1; ; attempt += 1) {
     try {
       return await startOnce(options);
@@ -98,17 +93,24 @@ async function startOnce(options: DevServerOptions): Promise<DevServer> {
   const port = options.port ?? (await freePort(host));
   const uiPort = options.uiPort ?? (await freePort(host, port));
   const address = `${host}:${port}`;
-  const { child, exited, lastWords } = launch(options, port, uiPort);
+  const child = launchChild({
+    command: options.cli.path,
+    args: serverArguments(options, port, uiPort),
+    // a profile of the user's is for another server
+    env: withoutTemporalSettings(process.env),
+    log: options.log ?? join(options.folder, 'temporal.log'),
+    ownProcessGroup: options.ownProcessGroup ?? false,
+  });
   const abort = new AbortController();
-  void exited.then(() => abort.abort());
+  void child.exited.then(() => abort.abort());
   try {
     await prepareNamespace(address, namespace, { timeoutMs: startBoundMs, signal: abort.signal });
   } catch (error) {
     const diedBefore = abort.signal.aborted;
-    await end(child, exited, 'SIGKILL');
-    if (!diedBefore) throw error;
-    throw startProblem(options, lastWords());
+    await child.end('SIGKILL');
+    throw diedBefore ? startProblem(options, child.lastWords()) : error;
   }
+  const { exited } = child;
   const pid = child.pid!;
   await writeFile(ownerFile(options.folder), `${JSON.stringify({ pid, address })}\n`);
   return {
@@ -119,65 +121,20 @@ async function startOnce(options: DevServerOptions): Promise<DevServer> {
     uiPort,
     pid,
     exited,
-    stop: () => end(child, exited, 'SIGTERM'),
-    kill: () => end(child, exited, 'SIGKILL'),
+    stop: () => child.end('SIGTERM'),
+    kill: () => child.end('SIGKILL'),
   };
 }
 
-interface Launched {
-  child: ChildProcess;
-  exited: Promise<void>;
-  /** the end of what it said, for the error when it does not start */
-  lastWords(): string;
-}
-
-function launch(options: DevServerOptions, port: number, uiPort: number): Launched {
+function serverArguments(options: DevServerOptions, port: number, uiPort: number): string[] {
   const dynamicConfig = Object.entries({ ...limits, ...options.dynamicConfig });
-  const args = [
+  return [
     ...['server', 'start-dev', '--ip', host, '--port', String(port), '--ui-port', String(uiPort)],
     ...['--db-filename', databaseFile(options.folder)],
     ...pragmas.flatMap((pragma) => ['--sqlite-pragma', pragma]),
     ...searchAttributeArguments().flatMap((attribute) => ['--search-attribute', attribute]),
     ...dynamicConfig.flatMap(([key, value]) => ['--dynamic-config-value', `${key}=${value}`]),
   ];
-  const child = spawn(options.cli.path, args, {
-    stdio: ['ignore', 'pipe', 'pipe'],
-    detached: options.ownProcessGroup ?? false,
-    // its own limits and its database are given above; a profile of the user's must not add to them
-    env: withoutTemporalSettings(process.env),
-  });
-  const words: string[] = [];
-  const file =
-    options.log === undefined ? createWriteStream(logFile(options.folder), { flags: 'a' }) : undefined;
-  const log = options.log ?? ((line: string) => file?.write(`${line}\n`));
-  for (const stream of [child.stdout, child.stderr]) {
-    createInterface({ input: stream }).on('line', (line) => {
-      words.push(line);
-      if (words.length > 20) words.shift();
-      log(line);
-    });
-  }
-  const exited = new Promise<void>((resolve) => {
-    child.once('error', (error) => {
-      words.push(error.message);
-      resolve();
-    });
-    child.once('close', () => resolve());
-  });
-  const killWithParent = (): void => void child.kill('SIGKILL');
-  process.once('exit', killWithParent);
-  void exited.then(() => {
-    process.off('exit', killWithParent);
-    file?.end();
-  });
-  return { child, exited, lastWords: () => words.join('\n') };
-}
-
-async function end(child: ChildProcess, exited: Promise<void>, signal: 'SIGTERM' | 'SIGKILL'): Promise<void> {
-  child.kill(signal);
-  const impatience = setTimeout(() => child.kill('SIGKILL'), stopBoundMs);
-  await exited;
-  clearTimeout(impatience);
 }
 
 function startProblem(options: DevServerOptions, lastWords: string): DevServerError {
@@ -200,20 +157,12 @@ function ownerText(folder: string): string {
   }
 }
 
-async function keepPreviousLog(folder: string): Promise<void> {
-  await rename(logFile(folder), join(folder, 'temporal.previous.log')).catch(() => undefined);
-}
-
 function withoutTemporalSettings(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
   return Object.fromEntries(Object.entries(env).filter(([name]) => !name.startsWith('TEMPORAL_')));
 }
 
 function databaseFile(folder: string): string {
   return join(folder, 'temporal.db');
-}
-
-function logFile(folder: string): string {
-  return join(folder, 'temporal.log');
 }
 
 function ownerFile(folder: string): string {

@@ -9,6 +9,8 @@ import { setTimeout as delay } from 'node:timers/promises';
 
 // A machine without open internet often drops packets instead of refusing them.
 const silenceBoundMs = 5000;
+// Loading the SDK takes a second, many on a crowded machine, and says nothing about the line.
+const loadBoundMs = 30_000;
 
 // `--help` makes the server that the SDK starts after the download end at once.
 const script = `
@@ -38,8 +40,12 @@ export async function downloadBySdk(folder: string, env: NodeJS.ProcessEnv): Pro
     },
   );
   let heardAt = performance.now();
+  let bound = loadBoundMs;
   let fault = '';
-  child.stdout.on('data', () => (heardAt = performance.now()));
+  child.stdout.once('data', () => {
+    heardAt = performance.now();
+    bound = silenceBoundMs;
+  });
   child.stderr.on('data', (chunk: Buffer) => (fault += chunk.toString()));
   const ended = new Promise<'ended'>((resolve) => child.once('close', () => resolve('ended')));
   try {
@@ -48,9 +54,7 @@ export async function downloadBySdk(folder: string, env: NodeJS.ProcessEnv): Pro
       if (file?.whole) return file.path;
       if (file !== undefined && file.size > size) heardAt = performance.now();
       size = file?.size ?? size;
-      if (performance.now() - heardAt > silenceBoundMs) {
-        throw new Error(`no answer for ${silenceBoundMs / 1000} seconds`);
-      }
+      if (performance.now() - heardAt > bound) throw new Error(`no answer for ${bound / 1000} seconds`);
       if ((await Promise.race([ended, delay(50)])) === 'ended') {
         const last = await newestFile(target);
         if (last?.whole) return last.path;

@@ -96,7 +96,9 @@ function caseDetails(frozen: CaseRecord): string {
   return [
     `### Waiting for approval: ${oneLine(frozen.title)}`,
     ...(frozen.tool === undefined ? [] : [`Tool: \`${frozen.tool}\``]),
-    ...(frozen.reasoning === undefined ? [] : [`Reasoning: ${oneLine(frozen.reasoning).slice(0, shownArguments)}`]),
+    ...(frozen.reasoning === undefined
+      ? []
+      : [`Reasoning: ${oneLine(frozen.reasoning).slice(0, shownArguments)}`]),
     fenced(shownJson(subject)),
     `Payload hash: \`${frozen.payloadHash}\`, expires ${new Date(frozen.expiresAt).toISOString()}`,
     ...(frozen.url === undefined ? [] : [`Decide at ${frozen.url}`]),
@@ -114,7 +116,9 @@ function fenced(text: string): string {
 
 function shownJson(value: unknown): string {
   const text = JSON.stringify(value, undefined, 2);
-  return text.length <= shownArguments ? text : `${text.slice(0, shownArguments)}\n… cut: the API has all of it`;
+  return text.length <= shownArguments
+    ? text
+    : `${text.slice(0, shownArguments)}\n… cut: the API has all of it`;
 }
 
 function oneLine(text: string): string {

@@ -15,11 +15,15 @@ import { idempotencyKey } from '../core/position.ts';
 import { performPolicy } from './policies.ts';
 import { failure } from './run.ts';
 
-export type FrozenEffect = Pick<PreparedRecord, 'position' | 'root' | 'tool' | 'arguments' | 'payloadHash' | 'effect'>;
+export type FrozenEffect = Pick<
+  PreparedRecord,
+  'position' | 'root' | 'tool' | 'arguments' | 'payloadHash' | 'effect'
+>;
 
 /** @throws ApplicationFailure with a code of core/failures.ts; CancelledFailure when the run was cancelled before */
 export async function performEffect(frozen: FrozenEffect, grant: Grant | undefined): Promise<Json> {
-  if (CancellationScope.current().consideredCancelled) throw new CancelledFailure('cancelled before the effect');
+  if (CancellationScope.current().consideredCancelled)
+    throw new CancelledFailure('cancelled before the effect');
   const { position, root, tool, payloadHash, effect } = frozen;
   const input: PerformInput = {
     v: 1,

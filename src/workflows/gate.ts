@@ -64,12 +64,15 @@ export async function openGate(name: string, proposal: Proposal): Promise<GateEn
 export function checkPayload(position: string, value: unknown): void {
   const problem = jsonValueProblem(value);
   if (problem !== undefined) {
-    throw failure('invalid_value', `step "${position}": ${problem.pointer || '/'} ${problem.message}`);
+    throw failure('invalid_value', `step "${position}": ${problem.message}`);
   }
   const bytes = utf8Length(JSON.stringify(value));
   if (bytes <= payloadLimitBytes) return;
   const limit = `the limit is ${payloadLimitBytes} bytes`;
-  throw failure('payload_too_large', `step "${position}": the payload has ${bytes} bytes, ${limit}; pass a reference`);
+  throw failure(
+    'payload_too_large',
+    `step "${position}": the payload has ${bytes} bytes, ${limit}; pass a reference`,
+  );
 }
 
 async function freeze(run: Run, position: string, proposal: Proposal): Promise<CaseRecord> {
@@ -95,7 +98,8 @@ export async function recorded<T>(recording: Promise<T>, position: string): Prom
     return await recording;
   } catch (error) {
     if (!isRecordingFailure(error)) throw error;
-    const cause = error instanceof Error && error.cause instanceof Error ? error.cause.message : String(error);
+    const cause =
+      error instanceof Error && error.cause instanceof Error ? error.cause.message : String(error);
     throw failure('preparation_failed', `step "${position}" could not be frozen: ${cause}`);
   }
 }

@@ -46,7 +46,11 @@ const approved = new Map<string, CaseRecord>();
  * throws for a refusal. @throws ApplicationFailure `invalid_name`, `duplicate_position`, `unknown_tool`,
  * `invalid_arguments`, `invalid_value`, `payload_too_large` or `preparation_failed`: nobody was asked
  */
-export async function gate(name: string, proposal: GateProposal, options: GateOptions = {}): Promise<GateResult> {
+export async function gate(
+  name: string,
+  proposal: GateProposal,
+  options: GateOptions = {},
+): Promise<GateResult> {
   const end = await openGate(name, { phase: 'before', ...proposal, ...options });
   showStatus('running');
   const { state } = end.settlement;

@@ -14,7 +14,12 @@ import {
 } from '@temporalio/workflow';
 import type { CaseRecord, PreparedRecord, ProblemRecord, VerdictRecord } from '../core/case.ts';
 import { workflowTypes } from '../core/names.ts';
-import type { AdmitDecisionInput, FreezeCaseInput, OutputRecord, PrepareStepInput } from '../core/recording.ts';
+import type {
+  AdmitDecisionInput,
+  FreezeCaseInput,
+  OutputRecord,
+  PrepareStepInput,
+} from '../core/recording.ts';
 
 interface ReadOnlyActivities {
   prepareStep: (input: PrepareStepInput) => Promise<PreparedRecord | OutputRecord | ProblemRecord>;

@@ -44,7 +44,9 @@ async function runStep(step: Step, scope: Scope, spec: SpecRef | undefined): Pro
   const { tool, effect, position, root, payloadHash } = end.case;
   if (tool === undefined || effect === undefined) throw new TypeError('a case of phase before has a tool');
   const args = end.case.arguments ?? null;
-  return { output: await performEffect({ position, root, tool, arguments: args, payloadHash, effect }, end.grant) };
+  return {
+    output: await performEffect({ position, root, tool, arguments: args, payloadHash, effect }, end.grant),
+  };
 }
 
 async function approvalStep(step: ApprovalStep, place: { scope: Scope; spec?: SpecRef }): Promise<StepEnd> {
@@ -78,13 +80,20 @@ async function resolveOutput(output: Json, scope: Scope): Promise<Json> {
   return resolved.value;
 }
 
-async function prepare(name: string, what: { tool: string; arguments: Json } | { output: Json }, scope: Scope) {
+async function prepare(
+  name: string,
+  what: { tool: string; arguments: Json } | { output: Json },
+  scope: Scope,
+) {
   const run = currentRun();
   const position = takePosition(run, name);
   try {
     checkPayload(position, 'output' in what ? what.output : what.arguments);
     const input = { v: 1 as const, position, root: run.root, what, scope };
-    const prepared = await recorded(record('prepareStep', input, freezePolicy, `prepare ${position}`), position);
+    const prepared = await recorded(
+      record('prepareStep', input, freezePolicy, `prepare ${position}`),
+      position,
+    );
     if (prepared.kind === 'problem') throw failure(prepared.code as 'invalid_arguments', prepared.message);
     return prepared;
   } finally {
@@ -112,7 +121,8 @@ function startProblem(input: unknown): string | undefined {
   for (const [index, step] of steps.entries()) {
     if (!isRecord(step) || typeof step['id'] !== 'string') return `spec: steps[${index}] has no id`;
     if (typeof step['tool'] === 'string') continue;
-    if (!isRecord(step['approval'])) return `spec: step "${step['id']}" is neither a tool nor an approval step`;
+    if (!isRecord(step['approval']))
+      return `spec: step "${step['id']}" is neither a tool nor an approval step`;
   }
   return undefined;
 }

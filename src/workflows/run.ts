@@ -2,7 +2,14 @@
 // signal `decide` raw, judges synchronously what needs no activity, and never throws: one signal that
 // throws, or cannot be decoded, would wedge the run for good.
 import { rawValueTypeInfo, type RawValue } from '@temporalio/common';
-import { ApplicationFailure, defineQuery, defineSignal, setHandler, workflowInfo } from '@temporalio/workflow';
+import {
+  ApplicationFailure,
+  defineQuery,
+  defineSignal,
+  setHandler,
+  workflowInfo,
+} from '@temporalio/workflow';
+import { workflowIdProblem } from '../core/approval-key.ts';
 import type { Decision } from '../core/decision.ts';
 import type { FailureCode } from '../core/failures.ts';
 import { judgeDelivery, type Delivery, type GateView, type RunPlace } from '../core/gate-state.ts';
@@ -44,7 +51,9 @@ const decideSignal = defineSignal<RawValue[]>(signalNames.decide, {
   typeInfo: {
     inputTypes: new Proxy([], {
       get: (list, name) =>
-        typeof name === 'string' && /^\d+$/.test(name) ? rawValueTypeInfo : (Reflect.get(list, name) as unknown),
+        typeof name === 'string' && /^\d+$/.test(name)
+          ? rawValueTypeInfo
+          : (Reflect.get(list, name) as unknown),
     }),
   },
 });
@@ -77,10 +86,15 @@ export function currentRun(): Run {
 
 /** Takes a name for a new position: `name`, then `name#2`, … @throws ApplicationFailure for a bad or open name */
 export function takePosition(run: Run, name: string): string {
+  const idProblem = workflowIdProblem(run.workflowId);
+  if (idProblem !== undefined) throw failure('invalid_start', idProblem);
   const use = run.names.get(name) ?? { uses: 0, open: false };
   if (use.open) {
     const remedy = `name each by its item, such as "${name}/item-17"`;
-    throw failure('duplicate_position', `position "${name}" is used while its earlier use is open; ${remedy}`);
+    throw failure(
+      'duplicate_position',
+      `position "${name}" is used while its earlier use is open; ${remedy}`,
+    );
   }
   const position = nthUse(name, use.uses + 1);
   const problem = nameProblem(name) ?? positionProblem(position);

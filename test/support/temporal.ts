@@ -49,7 +49,7 @@ export async function openTemporal(): Promise<TestTemporal> {
 /** Starts a server of its own, whatever else runs. */
 export async function ownServer(): Promise<OwnServer> {
   endOnSignals();
-  const { path: cli } = await findTemporalCli();
+  const cli = await findTemporalCli();
   const folder = temporaryFolder();
   let server: DevServer | undefined = await startDevServer({ cli, folder, dynamicConfig: testDynamicConfig });
   const { port, uiPort } = server;

@@ -6,7 +6,7 @@ import { DefaultLogger, NativeConnection, Runtime, type LogLevel, type Worker } 
 import { openSecrets } from '../../src/secrets.ts';
 import { openSpecRegistry } from '../../src/spec-registry.ts';
 import type { Tool } from '../../src/tool.ts';
-import { createWorker } from '../../src/worker.ts';
+import { createWorker, type WorkerDeps } from '../../src/worker.ts';
 import { testBundle } from './bundle.ts';
 import { spawnProcess, type TestProcess } from './processes.ts';
 import { temporaryFolder } from './temporary-folder.ts';
@@ -25,17 +25,28 @@ export interface WorkerSettings {
   /** Default COUNTERSIGN_TEST_CACHE, else the product's own. */
   maxCachedWorkflows?: number;
   unsigned?: 'allow' | 'refuse';
+  /** Default 7 days, as the product's. */
+  approvalTtlMs?: number;
+}
+
+/** What only lives in the memory of this process, in place of the test tools or beside the activities. */
+export interface InProcess {
+  tools?: readonly Tool[];
+  activities?: NonNullable<WorkerDeps['activities']>;
 }
 
 export interface TestWorker {
   stop(): Promise<void>;
 }
 
+/** The discard port: nobody listens there, so an effect of a worker without a ledger fails. */
+const nowhere = 'http://127.0.0.1:9';
+const sevenDaysMs = 7 * 24 * 3_600_000;
 const settingsVariable = 'COUNTERSIGN_TEST_WORKER';
 
-/** Runs a worker in this process. `tools` in place of the test tools, for those that only live in memory. */
-export async function startWorker(settings: WorkerSettings, tools?: readonly Tool[]): Promise<TestWorker> {
-  const { worker, close } = await makeWorker(settings, tools);
+/** Runs a worker in this process. */
+export async function startWorker(settings: WorkerSettings, own: InProcess = {}): Promise<TestWorker> {
+  const { worker, close } = await makeWorker(settings, own);
   const running = worker.run();
   // Seen by stop(); without this an early end would be an unhandled rejection somewhere else.
   running.catch(() => undefined);
@@ -49,15 +60,24 @@ export async function startWorker(settings: WorkerSettings, tools?: readonly Too
 }
 
 /** Runs a worker as a child process, with the test tools, to be killed. Resolves when it polls. */
-export function spawnWorker(
+export async function spawnWorker(
   settings: WorkerSettings,
   env: Record<string, string> = {},
 ): Promise<TestProcess> {
-  return testBundle().then((bundle) =>
-    spawnProcess('test/support/worker-main.ts', {
-      env: { ...env, COUNTERSIGN_TEST_BUNDLE: bundle, [settingsVariable]: JSON.stringify(settings) },
-    }),
-  );
+  // Named one by one: a caller may spread a whole TestTemporal in, and a connection is no JSON.
+  const { address, namespace, taskQueue, secretsFile, specs, ledgerUrl } = settings;
+  const { maxCachedWorkflows, unsigned, approvalTtlMs } = settings;
+  const told: { [Name in keyof Required<WorkerSettings>]: WorkerSettings[Name] } = {
+    ...{ address, namespace, taskQueue, secretsFile, specs, ledgerUrl },
+    ...{ maxCachedWorkflows, unsigned, approvalTtlMs },
+  };
+  return spawnProcess('test/support/worker-main.ts', {
+    env: {
+      ...env,
+      COUNTERSIGN_TEST_BUNDLE: await testBundle(),
+      [settingsVariable]: JSON.stringify(told),
+    },
+  });
 }
 
 /** For worker-main.ts. */
@@ -69,8 +89,9 @@ export function settingsFromEnvironment(): WorkerSettings {
 
 export async function makeWorker(
   settings: WorkerSettings,
-  tools: readonly Tool[] = testTools(settings.ledgerUrl ?? 'http://127.0.0.1:9'),
+  own: InProcess = {},
 ): Promise<{ worker: Worker; close: () => Promise<void> }> {
+  const tools = own.tools ?? testTools(settings.ledgerUrl ?? nowhere);
   quietRuntime();
   const { secrets } = await openSecrets({ path: settings.secretsFile, create: false });
   const log = (message: string): void => {
@@ -90,7 +111,9 @@ export async function makeWorker(
     grantKeys: secrets.grantKeys,
     proofKeys: secrets.proofKeys,
     workflowBundle: { codePath: await testBundle() },
-    ...(settings.unsigned === undefined ? {} : { unsigned: settings.unsigned }),
+    unsigned: settings.unsigned ?? 'allow',
+    approvalTtlMs: settings.approvalTtlMs ?? sevenDaysMs,
+    ...(own.activities === undefined ? {} : { activities: own.activities }),
     ...(cache === undefined ? {} : { maxCachedWorkflows: cache }),
     log,
   });

@@ -2,16 +2,18 @@
 // problems at once, each at a path. What is accepted goes on exactly as written.
 import type { Json, JsonObject } from '../json.ts';
 import { type JsonPath, printable, quoted } from '../json-value.ts';
-import type { Tool } from '../../tool.ts';
-import { toolFacts } from './hash.ts';
+import { type SpecTool, toolFacts } from './hash.ts';
 import { inputSchemaIssues } from './input.ts';
 import { pathText, valueAt } from './path.ts';
 import { type SpecIssue, shapeIssues, stepIdProblem } from './shape.ts';
 import type { Spec } from './spec.ts';
-import { referencesIn } from './template.ts';
+import { referencesIn } from './template-syntax.ts';
+
+/** Some quote the spec, with whatever it holds; long enough for every one of ours. */
+const maxMessageLength = 1000;
 
 /** The spec, or what is wrong with it. `value` is JSON, at most `maxSpecDepth` deep. */
-export function checkSpec(value: Json, tools: readonly Tool[]): { spec: Spec } | { issues: SpecIssue[] } {
+export function checkSpec(value: Json, tools: readonly SpecTool[]): { spec: Spec } | { issues: SpecIssue[] } {
   const issues = [
     ...shapeIssues(value),
     ...stepsOf(value).flatMap((step, index, steps) => meaningIssues(step, index, steps, tools)),
@@ -20,7 +22,10 @@ export function checkSpec(value: Json, tools: readonly Tool[]): { spec: Spec } |
   ];
   if (issues.length === 0) return { spec: value as unknown as Spec };
   return {
-    issues: issues.map((issue) => ({ ...issue, message: `${subjectOf(value, issue)}: ${issue.message}` })),
+    issues: issues.map((issue) => ({
+      ...issue,
+      message: printable(`${subjectOf(value, issue)}: ${issue.message}`, maxMessageLength),
+    })),
   };
 }
 
@@ -43,13 +48,13 @@ function meaningIssues(
   step: JsonObject | undefined,
   index: number,
   steps: readonly (JsonObject | undefined)[],
-  tools: readonly Tool[],
+  tools: readonly SpecTool[],
 ): SpecIssue[] {
   if (step === undefined) return [];
   const path = ['steps', index];
   const earlier = steps.slice(0, index).flatMap((other) => idOf(other) ?? []);
   return [
-    ...duplicateIssues(step, path, earlier),
+    ...duplicateIssues(step, path, steps.slice(0, index)),
     ...toolIssues(step, path, tools),
     ...['with', 'before', 'approval'].flatMap((key) =>
       templateIssues(valueAt(step, [key]), [...path, key], earlier, steps),
@@ -57,16 +62,19 @@ function meaningIssues(
   ];
 }
 
-function duplicateIssues(step: JsonObject, path: JsonPath, earlier: readonly string[]): SpecIssue[] {
+function duplicateIssues(
+  step: JsonObject,
+  path: JsonPath,
+  earlier: readonly (JsonObject | undefined)[],
+): SpecIssue[] {
   const id = idOf(step);
-  if (id === undefined || !earlier.includes(id)) return [];
-  const first = pathText('', ['steps', earlier.indexOf(id)]);
-  return [
-    { path: [...path, 'id'], at: 'value', message: `the id is taken by ${first}; each step has its own` },
-  ];
+  const first = id === undefined ? -1 : earlier.findIndex((other) => idOf(other) === id);
+  if (first === -1) return [];
+  const message = `the id is taken by steps[${first}]; each step has its own`;
+  return [{ path: [...path, 'id'], at: 'value', message }];
 }
 
-function toolIssues(step: JsonObject, path: JsonPath, tools: readonly Tool[]): SpecIssue[] {
+function toolIssues(step: JsonObject, path: JsonPath, tools: readonly SpecTool[]): SpecIssue[] {
   const name = valueAt(step, ['tool']);
   if (typeof name !== 'string') return [];
   const issue = (message: string): SpecIssue[] => [{ path: [...path, 'tool'], at: 'value', message }];

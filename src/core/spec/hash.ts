@@ -2,15 +2,23 @@
 // a change of would make an approval mean something else. Changing what goes in here changes every hash:
 // then `format` goes up. The text is composed of canonical pieces, so that no size limit of one applies to all.
 import { z } from 'zod';
-import type { Tool } from '../../tool.ts';
 import { canonicalize } from '../canonical.ts';
+import type { Idempotency } from '../case.ts';
 import { hashText } from '../hash.ts';
 import type { Spec } from './spec.ts';
 
 const format = 1;
 
+/** What the loader and the hash see of a tool. */
+export interface SpecTool {
+  name: string;
+  arguments: z.ZodType;
+  idempotency: Idempotency;
+  requiresApproval?: boolean;
+}
+
 /** `sha256:<hex>`. Tools that are not there are left out; the loader refuses such a spec. */
-export function specHash(spec: Spec, tools: readonly Tool[]): string {
+export function specHash(spec: Spec, tools: readonly SpecTool[]): string {
   const named = new Set(spec.steps.flatMap((step) => ('tool' in step ? [step.tool] : [])));
   const facts = tools
     .filter(({ name }) => named.has(name))
@@ -19,14 +27,14 @@ export function specHash(spec: Spec, tools: readonly Tool[]): string {
   return hashText(`{"format":${format},"spec":${canonicalize(spec)},"tools":{${facts.join(',')}}}`);
 }
 
-const factsOfTools = new WeakMap<Tool, string>();
+const factsOfTools = new WeakMap<SpecTool, string>();
 
 /**
  * Canonical JSON of {idempotency, requiresApproval?, schema}. The schema is that of the input (what a
  * proposal has to be), in JSON Schema 2020-12; what that cannot express, such as a refinement or a
  * transform, is not in it. @throws Error when the schema has no JSON Schema at all
  */
-export function toolFacts(tool: Tool): string {
+export function toolFacts(tool: SpecTool): string {
   const known = factsOfTools.get(tool);
   if (known !== undefined) return known;
   const { $schema: _, ...schema } = z.toJSONSchema(tool.arguments, {

@@ -1,12 +1,11 @@
 // The two doors of a spec: a YAML file, with problems at line and column, and a JSON object in a request,
 // with problems at JSON pointers. Behind both is one check.
 import { Buffer } from 'node:buffer';
-import type { Tool } from '../../tool.ts';
 import { canonicalize } from '../canonical.ts';
 import type { Json } from '../json.ts';
 import { jsonPointer, jsonValueProblem } from '../json-value.ts';
 import { checkSpec } from './check.ts';
-import { specHash } from './hash.ts';
+import { type SpecTool, specHash } from './hash.ts';
 import type { Spec } from './spec.ts';
 import { type Mark, maxSpecDepth, readYaml } from './yaml.ts';
 
@@ -34,10 +33,11 @@ export function formatSpecProblem({ file, line, column, message }: SpecProblem):
 /** Reads and checks a spec file's text; all problems at once, in the order of the text. Never throws. */
 export function parseSpec(
   text: string,
-  { file, tools }: { file: string; tools: readonly Tool[] },
+  { file, tools }: { file: string; tools: readonly SpecTool[] },
 ): LoadedSpec | { problems: SpecProblem[] } {
   const size = Buffer.byteLength(text);
-  if (size > maxSpecBytes) return { problems: [{ file, line: 1, column: 1, message: sizeProblem(size) }] };
+  if (size > maxSpecBytes)
+    return { problems: [{ file, line: 1, column: 1, message: specSizeProblem(size) }] };
   const read = readYaml(text);
   if ('problems' in read)
     return { problems: inOrder(read.problems.map((problem) => ({ file, ...problem }))) };
@@ -57,13 +57,13 @@ export function parseSpec(
 /** Checks a spec that was sent as JSON. Never throws, whatever `value` is. */
 export function checkSpecObject(
   value: unknown,
-  { tools }: { tools: readonly Tool[] },
+  { tools }: { tools: readonly SpecTool[] },
 ): { spec: Spec; hash: string } | { problems: { pointer: string; message: string }[] } {
   const problem = jsonValueProblem(value) ?? depthProblem(value, []);
   if (problem !== undefined) return { problems: [problem] };
   const text = canonicalize(value);
   const size = Buffer.byteLength(text);
-  if (size > maxSpecBytes) return { problems: [{ pointer: '', message: sizeProblem(size) }] };
+  if (size > maxSpecBytes) return { problems: [{ pointer: '', message: specSizeProblem(size) }] };
   const checked = checkSpec(JSON.parse(text) as Json, tools);
   if ('issues' in checked) {
     return { problems: checked.issues.map(({ path, message }) => ({ pointer: jsonPointer(path), message })) };
@@ -71,7 +71,7 @@ export function checkSpecObject(
   return { spec: checked.spec, hash: specHash(checked.spec, tools) };
 }
 
-function sizeProblem(size: number): string {
+export function specSizeProblem(size: number): string {
   return `the spec has ${size} bytes, the limit is ${maxSpecBytes}; split it`;
 }
 

@@ -45,7 +45,7 @@ export function shown(value: unknown): string {
   if (Array.isArray(value)) return 'an array';
   if (typeof value === 'object') return 'an object';
   if (typeof value === 'string') return `"${printable(value, 60)}"`;
-  return `${String(value)} (${typeof value})`;
+  return `${JSON.stringify(value)} (${typeof value})`;
 }
 
 /** Of JSON Schema, and zod's `record`. */

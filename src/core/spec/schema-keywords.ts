@@ -1,7 +1,7 @@
 // Which JSON Schema keywords a spec's `input` may hold, and where schemas stand inside a schema, so that a
 // misspelt keyword is refused at its place. The validator alone would say neither which nor where.
-import type { Json, JsonObject } from '../json.ts';
-import { type JsonPath, quoted } from '../json-value.ts';
+import type { Json } from '../json.ts';
+import { type JsonPath, printable, quoted } from '../json-value.ts';
 import type { SpecIssue } from './shape.ts';
 
 /** Keywords by what their value is. `$id`, anchors and dynamic references are left out: nothing here needs them. */
@@ -55,7 +55,16 @@ function keywordProblem(
       message: `unknown keyword ${quoted(keyword)}; this is a JSON Schema (draft 2020-12)`,
     };
   }
+  if (keyword === 'patternProperties') {
+    const faulty = entriesOf(value).map(([name]) => patternProblem(name));
+    const message = faulty.find((problem) => problem !== undefined);
+    return message === undefined ? undefined : { at: 'value', message };
+  }
   if (typeof value !== 'string') return undefined;
+  if (keyword === 'pattern') {
+    const message = patternProblem(value);
+    return message === undefined ? undefined : { at: 'value', message };
+  }
   if (keyword === '$schema' && value !== dialect)
     return { at: 'value', message: `must be ${dialect}, or left out` };
   if (keyword === '$ref' && !/^#(?:\/|$)/.test(value)) {
@@ -70,10 +79,17 @@ function keywordProblem(
   return undefined;
 }
 
+function patternProblem(pattern: string): string | undefined {
+  try {
+    new RegExp(pattern, 'u');
+    return undefined;
+  } catch (error) {
+    return printable((error as Error).message.replace(/^I/, 'i'), 200);
+  }
+}
+
 function entriesOf(value: Json): [string, Json][] {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
-    ? Object.entries(value as JsonObject)
-    : [];
+  return typeof value === 'object' && value !== null && !Array.isArray(value) ? Object.entries(value) : [];
 }
 
 function of<Kind extends string>(kind: Kind, names: string): Record<string, Kind> {

@@ -80,8 +80,10 @@ function stepIssues(step: Json, path: JsonPath): SpecIssue[] {
 export function stepIdProblem(id: string): string | undefined {
   const problem = nameProblem(id);
   if (problem !== undefined) return problem;
+  // As a key of the run's outputs it would set their prototype.
+  if (id === '__proto__') return 'the id "__proto__" cannot be used; rename the step';
   return id.split('/').at(-1) === 'in-doubt'
-    ? 'the part "in-doubt" is countersign\'s own; rename the step'
+    ? 'the part "in-doubt" at the end is countersign\'s own; rename the step'
     : undefined;
 }
 

@@ -6,7 +6,7 @@ import { Composer, Lexer, LineCounter, Parser, isAlias, isMap, isScalar, isSeq }
 import type { CST, Document, Node, Pair, YAMLMap } from 'yaml';
 import { jsonNumberProblem } from '../json-number.ts';
 import type { Json, JsonObject } from '../json.ts';
-import { type JsonPath, hasLoneSurrogate, maxNodes, quoted } from '../json-value.ts';
+import { type JsonPath, hasLoneSurrogate, maxNodes, printable, quoted } from '../json-value.ts';
 
 /** From 1; columns in UTF-16 units, as editors count. */
 export interface Mark {
@@ -95,8 +95,9 @@ function documentProblems(documents: Document.Parsed[], mark: (offset: number) =
   const faults = [...document.errors, ...document.warnings].slice(0, maxProblems);
   const problems = faults.map(({ pos, code, message }) => ({
     ...mark(pos[0]),
-    // The library's words name its option.
-    message: code === 'NON_STRING_KEY' ? notTextKey : `not valid YAML: ${decapitalize(message)}`,
+    // The library's words name its option, and quote the text as it is.
+    message:
+      code === 'NON_STRING_KEY' ? notTextKey : `not valid YAML: ${printable(decapitalize(message), 200)}`,
   }));
   if (second !== undefined) {
     problems.push({ ...mark(second.range[0]), message: 'a second document; a spec file holds exactly one' });

@@ -1,6 +1,91 @@
-// Sandbox-safe. Workflows of the tests themselves.
+// Sandbox-safe. Workflows of the tests themselves, written as a user of the package would write them.
+import { proxyActivities, sleep } from '@temporalio/workflow';
+import type { EffectRecord, PerformInput } from '../../../src/core/case.ts';
+import type { Json } from '../../../src/core/json.ts';
+import { effect, gate, gated } from '../../../src/workflows/primitives.ts';
+import type { GateOptions, GateProposal, GateResult } from '../../../src/workflows/primitives.ts';
 
 /** The least there is: tells that a worker of these tests takes workflow tasks. */
 export async function answerAtOnce(input: { answer: string }): Promise<string> {
   return Promise.resolve(input.answer);
+}
+
+export interface OneGate extends GateProposal {
+  name: string;
+  ttl?: string | number;
+  /** milliseconds to go on living after the gate's end, for late messages */
+  lingerMs?: number;
+}
+
+/** One `gated()`: the budget of DESIGN §3 is counted on it. */
+export async function oneGated(input: OneGate): Promise<GateResult & { output?: Json }> {
+  const result = await gated(input.name, proposalOf(input), optionsOf(input));
+  if (input.lingerMs !== undefined) await sleep(input.lingerMs);
+  return result;
+}
+
+/** Gates one after the other, each after the end of the one before; approved ones run. */
+export async function gatesInARow(input: { gates: OneGate[] }): Promise<string[]> {
+  const states: string[] = [];
+  for (const one of input.gates) {
+    const result = await gated(one.name, proposalOf(one), optionsOf(one));
+    states.push(result.state);
+  }
+  return states;
+}
+
+/** Gates side by side; approved ones run. */
+export async function gatesSideBySide(input: { gates: OneGate[] }): Promise<string[]> {
+  const results = await Promise.all(
+    input.gates.map((one) => gated(one.name, proposalOf(one), optionsOf(one))),
+  );
+  return results.map(({ state }) => state);
+}
+
+/** Ungated effects, then a gate, then its effect: notify → ask a "model" → gate → pay. */
+export async function effectsThenGate(input: {
+  before: { name: string; tool: string; arguments: Json }[];
+  gate: OneGate;
+}): Promise<{ outputs: Json[]; end: GateResult }> {
+  const outputs: Json[] = [];
+  for (const one of input.before) outputs.push(await effect(one.name, one.tool, one.arguments));
+  const end = await gated(input.gate.name, proposalOf(input.gate), optionsOf(input.gate));
+  return { outputs, end };
+}
+
+/** Approved on one payload, then run with what `change` says: another payload, tool, name, or twice. */
+export async function misuseOfAGrant(input: {
+  gate: OneGate;
+  change: { name?: string; tool?: string; arguments?: Json; twice?: true };
+}): Promise<string> {
+  const end = await gate(input.gate.name, proposalOf(input.gate), optionsOf(input.gate));
+  if (end.state !== 'approved') return end.state;
+  const { name, tool, arguments: args, twice } = input.change;
+  const run = () =>
+    effect(name ?? input.gate.name, tool ?? input.gate.tool, args ?? end.arguments, end.grant);
+  await run();
+  if (twice) await run();
+  return 'performed';
+}
+
+/** Schedules `perform` by hand, as somebody who goes around the gate would. */
+export async function performByHand(input: { perform: PerformInput }): Promise<EffectRecord> {
+  const { perform } = proxyActivities<{ perform: (input: PerformInput) => Promise<EffectRecord> }>({
+    startToCloseTimeout: '10s',
+    retry: { maximumAttempts: 3 },
+  });
+  return perform(input.perform);
+}
+
+function proposalOf({ tool, arguments: args, title, reasoning }: OneGate): GateProposal {
+  return {
+    tool,
+    arguments: args,
+    ...(title === undefined ? {} : { title }),
+    ...(reasoning === undefined ? {} : { reasoning }),
+  };
+}
+
+function optionsOf({ ttl }: OneGate): GateOptions {
+  return ttl === undefined ? {} : { ttl };
 }

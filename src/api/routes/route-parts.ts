@@ -1,0 +1,36 @@
+// What the route definitions share: path parameters, problem answers, and what of a request they all read.
+import { z } from '@hono/zod-openapi';
+import type { Context } from 'hono';
+import { errorTable, type ErrorCode } from '../../core/errors.ts';
+import type { ApiEnv } from '../deps.ts';
+import { problemSchema } from '../schemas.ts';
+
+export const runParams = z.object({ id: z.string().openapi({ description: 'the run id, percent-encoded' }) });
+export const approvalParams = z.object({ key: z.string().openapi({ description: 'the approval key' }) });
+export const decisionParams = approvalParams.extend({ decisionId: z.string() });
+
+export const security = [{ bearer: [] }];
+
+/** Documents the problems of a route by their codes; they are thrown, so no handler returns one. */
+export function problems(...codes: ErrorCode[]) {
+  const content = { 'application/problem+json': { schema: problemSchema } };
+  const responses: Record<string, { description: string; content: typeof content }> = {};
+  for (const code of codes) {
+    const { status, title } = errorTable[code];
+    const earlier = responses[status]?.description;
+    responses[status] = {
+      description: `${earlier === undefined ? '' : `${earlier}; `}${title} (${code})`,
+      content,
+    };
+  }
+  return responses;
+}
+
+export function jsonContent<Schema extends z.ZodType>(schema: Schema, description: string) {
+  return { description, content: { 'application/json': { schema } } };
+}
+
+/** By which door a decision came. */
+export function doorOf(c: Context<ApiEnv>): 'api' | 'cli' {
+  return (c.req.header('user-agent') ?? '').startsWith('countersign-cli/') ? 'cli' : 'api';
+}

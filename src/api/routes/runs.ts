@@ -1,0 +1,154 @@
+// Runs: start, list, read, and the trail.
+import { createRoute, type OpenAPIHono } from '@hono/zod-openapi';
+import type { RunDescription } from '../../countersign-client.ts';
+import type { Json, JsonObject } from '../../core/json.ts';
+import { bearerAuth, maySee, type Principal } from '../auth.ts';
+import { jsonBody, runBodyLimitBytes } from '../body.ts';
+import { cursorMember, readCursor } from '../cursor.ts';
+import type { ApiContext, ApiEnv } from '../deps.ts';
+import { readIdempotencyKey } from '../headers.ts';
+import { runLinks, runPath } from '../links.ts';
+import { runNotFound } from '../problem.ts';
+import { iso, runDetails, runRow } from '../run-view.ts';
+import { maxPageSize, runPage, runsQuery, runStartBody, runView, trailView } from '../schemas.ts';
+import { createStarter } from '../start-run.ts';
+import { jsonContent, problems, runParams, security } from './route-parts.ts';
+
+const start = createRoute({
+  method: 'post',
+  path: '/runs',
+  security,
+  request: { body: { required: true, content: { 'application/json': { schema: runStartBody } } } },
+  responses: {
+    200: jsonContent(runView, 'the run that an earlier, equal request started'),
+    201: jsonContent(runView, 'started'),
+    ...problems(
+      'invalid_request',
+      'unauthenticated',
+      'idempotency_in_flight',
+      'idempotency_key_reused',
+      'too_large',
+      'unsupported_media_type',
+      'temporal_unavailable',
+    ),
+  },
+});
+
+const list = createRoute({
+  method: 'get',
+  path: '/runs',
+  security,
+  request: { query: runsQuery },
+  responses: {
+    200: jsonContent(runPage, 'runs, newest first'),
+    ...problems('invalid_request', 'unauthenticated', 'temporal_unavailable'),
+  },
+});
+
+const read = createRoute({
+  method: 'get',
+  path: '/runs/{id}',
+  security,
+  request: { params: runParams },
+  responses: {
+    200: jsonContent(runView, 'the run'),
+    ...problems('unauthenticated', 'run_not_found', 'temporal_unavailable'),
+  },
+});
+
+const trail = createRoute({
+  method: 'get',
+  path: '/runs/{id}/trail',
+  security,
+  request: { params: runParams },
+  responses: {
+    200: jsonContent(trailView, 'the facts of the run, in order; one a line as application/jsonl'),
+    ...problems('unauthenticated', 'run_not_found', 'temporal_unavailable'),
+  },
+});
+
+export function runRoutes(app: OpenAPIHono<ApiEnv>, { deps }: ApiContext): void {
+  const { client, baseUrl } = deps;
+  const startRun = createStarter(deps);
+  const auth = bearerAuth(deps);
+
+  const find = async (principal: Principal, runId: string): Promise<RunDescription> => {
+    const run = await client.describeRun(runId);
+    if (run === undefined || !maySee(principal, run)) throw runNotFound(runId);
+    return run;
+  };
+
+  app.openapi({ ...start, middleware: [auth, jsonBody(runBodyLimitBytes)] as const }, async (c) => {
+    const { spec, input, id } = c.req.valid('json');
+    const idempotencyKey = readIdempotencyKey(c.req.header('idempotency-key'));
+    const started = await startRun(c.get('principal'), {
+      spec,
+      input: input === undefined ? {} : (input as Json),
+      ...(id === undefined ? {} : { id }),
+      ...(idempotencyKey === undefined ? {} : { idempotencyKey }),
+    });
+    c.header('location', `${baseUrl ?? ''}${runPath(started.runId)}`);
+    if (started.run !== undefined) {
+      const facts = await client.readTrail(started.runId);
+      return c.json(runDetails(started.run, facts, baseUrl), 200);
+    }
+    // from what was asked: the run is started, whatever becomes of a second call
+    const { name, hash } = started.spec;
+    const view = {
+      id: started.runId,
+      status: 'running' as const,
+      spec: name,
+      ...(hash === undefined ? {} : { specHash: hash }),
+      trigger: { kind: 'api' },
+      createdAt: iso(deps.now()),
+      steps: [],
+      pendingApprovals: [],
+      links: runLinks(baseUrl, started.runId),
+    };
+    return c.json(view, 201);
+  });
+
+  app.openapi({ ...list, middleware: [auth] as const }, async (c) => {
+    const { limit, cursor, ...filters } = c.req.valid('query');
+    const { status, spec, since } = filters;
+    const page = await client.listRuns({
+      ...(status === undefined ? {} : { status }),
+      ...(spec === undefined ? {} : { spec }),
+      ...(since === undefined ? {} : { since: Date.parse(since) }),
+      pageSize: limit === undefined ? maxPageSize : Number(limit),
+      ...readCursor(cursor, filters),
+    });
+    const runs = page.runs.filter((run) => maySee(c.get('principal'), run));
+    return c.json(
+      {
+        runs: runs.map((run) => runRow(run, baseUrl)),
+        ...cursorMember(page.cursor, filters),
+      },
+      200,
+    );
+  });
+
+  app.openapi({ ...read, middleware: [auth] as const }, async (c) => {
+    const { id } = c.req.valid('param');
+    const run = await find(c.get('principal'), id);
+    return c.json(runDetails(run, await client.readTrail(id), baseUrl), 200);
+  });
+
+  app.openapi({ ...trail, middleware: [auth] as const }, async (c) => {
+    const { id } = c.req.valid('param');
+    await find(c.get('principal'), id);
+    const facts = await client.readTrail(id);
+    c.header('vary', 'accept');
+    if (wantsLines(c.req.header('accept'))) {
+      const lines = facts.map((fact) => `${JSON.stringify(fact)}\n`).join('');
+      // the route's types know JSON only
+      return c.body(lines, 200, { 'content-type': 'application/jsonl' }) as never;
+    }
+    return c.json({ runId: id, trail: facts as unknown as JsonObject[] }, 200);
+  });
+}
+
+/** True when the caller names JSON lines; JSON is what everybody else gets. */
+function wantsLines(accept: string | undefined): boolean {
+  return /(^|[\s,])application\/(jsonl|x-ndjson)([\s,;]|$)/i.test(accept ?? '');
+}

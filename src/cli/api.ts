@@ -1,0 +1,67 @@
+// `countersign api`: one API process.
+import { once } from 'node:events';
+import type { AddressInfo } from 'node:net';
+import { createAdaptorServer } from '@hono/node-server';
+import { Client } from '@temporalio/client';
+import { buildApp } from '../api/app.ts';
+import { createClient } from '../client.ts';
+import { signProof } from '../core/proof.ts';
+import { inputProblems } from '../core/spec/input.ts';
+import { checkSpecObject } from '../core/spec/load.ts';
+import { connectTemporal } from '../temporal-connection.ts';
+import { findToken } from '../tokens.ts';
+import { openProject, openProjectSecrets, UsageProblem } from './open-project.ts';
+import { stopWish } from './stop.ts';
+import { log, reportReady } from './talk.ts';
+
+export async function runApi(options: { config?: string; createSecrets?: boolean }): Promise<void> {
+  const stop = stopWish();
+  const { config, specs } = await openProject(options);
+  const { secrets, token } = await openProjectSecrets(config, options.createSecrets ?? false);
+  if (token !== undefined) log('made an API token; it is shown only here', { token });
+  const { connection, namespace } = connectTemporal();
+  const client = createClient({
+    client: new Client({ connection, namespace }),
+    namespace,
+    taskQueue: config.taskQueue,
+  });
+  const app = buildApp({
+    client,
+    specs,
+    checkInlineSpec: (value) => {
+      const checked = checkSpecObject(value, { tools: config.tools });
+      return 'problems' in checked
+        ? { problems: checked.problems.map(({ pointer, message }) => `${pointer} ${message}`) }
+        : checked;
+    },
+    checkInput: (spec, input) => inputProblems(spec.input, input),
+    authenticate: (presented) => findToken(secrets.tokens(), presented),
+    sign: (decision, { workflowId }) => signProof(decision, { namespace, workflowId }, secrets.signingKey()),
+    findDecision: (runId, decisionId) => client.findDecision(runId, decisionId),
+    ...(config.baseUrl === undefined ? {} : { baseUrl: config.baseUrl }),
+    log: ({ message, ...fields }) => log(String(message ?? 'api'), fields),
+    now: () => Date.now(),
+  });
+  const server = createAdaptorServer({ fetch: app.fetch });
+  server.listen(config.port, config.host);
+  await Promise.race([
+    once(server, 'listening'),
+    once(server, 'error').then(([error]) => listenProblem(error, config)),
+  ]);
+  const { port } = server.address() as AddressInfo;
+  const url = `http://${config.host.includes(':') ? `[${config.host}]` : config.host}:${port}`;
+  log('API listens', { url });
+  reportReady({ url });
+  await stop;
+  server.close();
+  if ('closeAllConnections' in server) server.closeAllConnections();
+  specs.close();
+  await connection.close();
+}
+
+function listenProblem(error: unknown, { host, port }: { host: string; port: number }): never {
+  if ((error as NodeJS.ErrnoException).code !== 'EADDRINUSE') throw error;
+  throw new UsageProblem(
+    `port ${port} of ${host} is in use; set COUNTERSIGN_PORT to another one, or to 0 for any`,
+  );
+}

@@ -1,0 +1,351 @@
+// A CountersignClient over runs in memory. It judges with the same pure functions as the workflow, refuses
+// what Temporal and the worker would refuse, and can be told to fail as they do.
+import { randomUUID } from 'node:crypto';
+import { approvalKey } from '../../src/core/approval-key.ts';
+import type { ApprovalMemo } from '../../src/core/case.ts';
+import { readDecision, type Decision } from '../../src/core/decision.ts';
+import { judgeDelivery } from '../../src/core/gate-state.ts';
+import { hashPayload } from '../../src/core/hash.ts';
+import type { Json } from '../../src/core/json.ts';
+import type { FactBody } from '../../src/core/trail-fact.ts';
+import type { Receipt, RefusalCode, Settlement } from '../../src/core/verdict.ts';
+import {
+  NoWorkerError,
+  TemporalUnavailableError,
+  type CloseStatus,
+  type CountersignClient,
+  type RunDescription,
+  type RunPage,
+} from '../../src/countersign-client.ts';
+import { nextEventId, type FakeControl, type FakeGate, type FakeRun } from './fake-run.ts';
+
+export interface AskOptions {
+  runId: string;
+  position?: string;
+  tool?: string;
+  arguments?: Json;
+  ttlMs?: number;
+}
+
+export function createFakeClient(now: () => number) {
+  const runs = new Map<string, FakeRun>();
+  const control: FakeControl = {
+    workers: 'up',
+    temporal: 'up',
+    loseAnswers: false,
+    pendingAnswers: 0,
+    calls: {
+      startRun: 0,
+      describeRun: 0,
+      listRuns: 0,
+      listAwaiting: 0,
+      readTrail: 0,
+      sendDecision: 0,
+      queryReceipts: 0,
+      findDecision: 0,
+      checkHealth: 0,
+    },
+    queriesAtOnce: 0,
+  };
+  let queriesInFlight = 0;
+
+  function reach(call: keyof CountersignClient): void {
+    control.calls[call] += 1;
+    if (control.temporal === 'down') throw new TemporalUnavailableError('the fake Temporal is down');
+  }
+
+  function addRun(runId: string, more: Partial<FakeRun> = {}): FakeRun {
+    const run: FakeRun = {
+      runId,
+      root: randomUUID(),
+      createdAt: now(),
+      events: 0,
+      gates: new Map(),
+      facts: [],
+      receipts: new Map(),
+      signals: [],
+      signalled: new Map(),
+      unseen: [],
+      ...more,
+    };
+    runs.set(runId, run);
+    emit(run, {
+      type: 'run_started',
+      ...(run.spec === undefined ? {} : { spec: { name: run.spec, hash: 'sha256:00' } }),
+    });
+    return run;
+  }
+
+  function emit(run: FakeRun, body: FactBody, position?: string): void {
+    const seq = run.facts.length + 1;
+    const place = {
+      seq,
+      at: new Date(now()).toISOString(),
+      temporalRunId: run.root,
+      eventId: nextEventId(run),
+    };
+    run.facts.push({ ...place, ...(position === undefined ? {} : { position }), ...body });
+  }
+
+  /** Opens a gate; makes the run when there is none. */
+  function ask(options: AskOptions) {
+    const { runId, position = 'refund', tool = 'refund', ttlMs = 3_600_000 } = options;
+    const args = options.arguments ?? { order: 'ord-1001', amount: '40.00' };
+    const run = runs.get(runId) ?? addRun(runId, { spec: 'refund' });
+    const key = approvalKey({ workflowId: runId, position, root: run.root });
+    const { hash } = hashPayload({ tool, arguments: args });
+    const requestedAt = now();
+    const expiresAt = requestedAt + ttlMs;
+    const title = `${tool} at ${position}`;
+    const memo: ApprovalMemo = {
+      state: 'pending',
+      phase: 'before',
+      tool,
+      title,
+      hash,
+      requestedAt,
+      expiresAt,
+    };
+    run.gates.set(key, { key, position, state: 'pending', memo, hash, expiresAt, inMemo: true });
+    emit(run, { type: 'step_started' }, position);
+    const times = {
+      requestedAt: new Date(requestedAt).toISOString(),
+      expiresAt: new Date(expiresAt).toISOString(),
+    };
+    const about = { key, phase: 'before' as const, title, tool, arguments: args, payloadHash: hash };
+    emit(run, { type: 'approval_requested', ...about, policy: { ttlMs }, ...times }, position);
+    return { key, hash, runId, root: run.root, run };
+  }
+
+  function settle(run: FakeRun, gate: FakeGate, settlement: Settlement, winner?: Decision): void {
+    const { state, at, by, decisionId } = settlement;
+    Object.assign(gate, { state, settlement, ...(winner === undefined ? {} : { winner }) });
+    gate.memo = {
+      state,
+      at,
+      ...(by === undefined ? {} : { by: by.id }),
+      ...(decisionId === undefined ? {} : { decisionId }),
+    };
+    if (winner !== undefined && by !== undefined) {
+      const type = state === 'approved' ? 'approval_granted' : 'approval_rejected';
+      emit(run, { type, key: gate.key, decision: winner, by }, gate.position);
+    } else if (state === 'expired' || state === 'cancelled') {
+      emit(run, { type: `approval_${state}`, key: gate.key }, gate.position);
+    }
+  }
+
+  function judge(run: FakeRun, decision: Decision): void {
+    const gate = run.gates.get(decision.key);
+    const by = { ...decision.by, verified: decision.proof !== undefined };
+    const refuse = (code: RefusalCode, message: string) => {
+      keep(run, decision, gate, { verdict: 'refused', code, message });
+      emit(run, { type: 'decision_refused', code, message, key: decision.key, decision, by }, gate?.position);
+    };
+    const delivery = judgeDelivery(decision, { workflowId: run.runId, root: run.root }, gate);
+    if (delivery.action === 'refuse') return refuse(delivery.code, delivery.message);
+    if (delivery.action === 'take' && gate !== undefined) {
+      if (control.refuseWith !== undefined)
+        return refuse(control.refuseWith, `refused: ${control.refuseWith}`);
+      if (now() >= gate.expiresAt) return refuse('expired', 'the approval expired');
+      if (decision.payloadHash !== undefined && decision.payloadHash !== gate.hash) {
+        return refuse('payload_changed', 'decided on another hash');
+      }
+      const state = decision.decision === 'approve' ? 'approved' : 'rejected';
+      settle(run, gate, { state, by, decisionId: decision.decisionId, at: now() }, decision);
+    }
+    keep(run, decision, gate, { verdict: 'accepted' });
+  }
+
+  function keep(
+    run: FakeRun,
+    { decisionId, decision, payloadHash }: Decision,
+    gate: FakeGate | undefined,
+    answer: Pick<Receipt, 'verdict' | 'code' | 'message'>,
+  ): void {
+    run.receipts.set(decisionId, {
+      decisionId,
+      decision,
+      ...(payloadHash === undefined ? {} : { payloadHash }),
+      ...(gate === undefined ? {} : { position: gate.position }),
+      ...answer,
+    });
+  }
+
+  /** A worker is there and has seen all. */
+  function work(): void {
+    control.workers = 'up';
+    for (const run of runs.values()) for (const decision of run.unseen.splice(0)) judge(run, decision);
+  }
+
+  function close(runId: string, closeStatus: CloseStatus): void {
+    const run = must(runId);
+    run.closeStatus = closeStatus;
+    if (closeStatus === 'terminated') return emit(run, { type: 'run_terminated' });
+    if (closeStatus === 'cancelled') return emit(run, { type: 'run_cancelled' });
+    const rejected = [...run.gates.values()].some(({ state }) => state !== 'approved');
+    if (closeStatus === 'completed') run.status = rejected ? 'rejected' : 'completed';
+    const status = closeStatus !== 'completed' ? 'failed' : rejected ? 'rejected' : 'completed';
+    emit(run, { type: 'run_finished', status });
+  }
+
+  function must(runId: string): FakeRun {
+    const run = runs.get(runId);
+    if (run === undefined) throw new Error(`the test names a run that is not there: ${runId}`);
+    return run;
+  }
+
+  function gateOfKey(key: string): { run: FakeRun; gate: FakeGate } {
+    for (const run of runs.values()) {
+      const gate = run.gates.get(key);
+      if (gate !== undefined) return { run, gate };
+    }
+    throw new Error(`the test names a gate that is not there: ${key}`);
+  }
+
+  function describe(run: FakeRun): RunDescription {
+    const { runId, root, spec, requestHash, createdAt, closeStatus, status } = run;
+    const entries = [...run.gates.values()].filter(({ inMemo }) => inMemo);
+    return {
+      runId,
+      temporalRunId: root,
+      root,
+      workflowType: 'runSpec',
+      createdAt,
+      ...(spec === undefined ? {} : { spec }),
+      ...(requestHash === undefined ? {} : { requestHash }),
+      ...(closeStatus === undefined ? {} : { closeStatus, closedAt: now() }),
+      ...(status === undefined ? {} : { status }),
+      approvals: entries.map(({ key, position, memo }) => ({ key, position, memo: { ...memo } })),
+    };
+  }
+
+  function page(fitting: FakeRun[], pageSize: number, cursor: string | undefined): RunPage {
+    if (pageSize > 20) throw new Error(`the fake refuses a page of ${pageSize} rows`);
+    const from = cursor === undefined ? 0 : Number(cursor);
+    const newestFirst = fitting.toReversed();
+    const rows = newestFirst.slice(from, from + pageSize).map(describe);
+    const more = from + pageSize < newestFirst.length;
+    return { runs: rows, ...(more ? { cursor: String(from + pageSize) } : {}) };
+  }
+
+  const client: CountersignClient = {
+    async startRun({ runId, spec, requestHash, trigger, startedBy, input, specRef }) {
+      reach('startRun');
+      await control.startPause?.();
+      const existing = runs.get(runId);
+      if (existing !== undefined) {
+        const { requestHash: first } = existing;
+        return { started: false, ...(first === undefined ? {} : { requestHash: first }) };
+      }
+      const run = addRun(runId, { spec: spec.name, requestHash });
+      const ref = specRef === undefined ? {} : { spec: specRef };
+      run.facts = [];
+      emit(run, { type: 'run_started', input, trigger, startedBy, ...ref });
+      return { started: true };
+    },
+    async describeRun(runId) {
+      reach('describeRun');
+      const run = runs.get(runId);
+      const description = run === undefined ? undefined : describe(run);
+      control.afterDescribe?.();
+      return description;
+    },
+    async listRuns({ status, spec, since, pageSize, cursor }) {
+      reach('listRuns');
+      const fits = (run: FakeRun) =>
+        (status === undefined || run.status === status) &&
+        (spec === undefined || run.spec === spec) &&
+        (since === undefined || run.createdAt >= since);
+      return page([...runs.values()].filter(fits), pageSize, cursor);
+    },
+    async listAwaiting({ spec, tool, pageSize, cursor }) {
+      reach('listAwaiting');
+      const waits = ({ state, memo }: FakeGate) =>
+        state === 'pending' && (tool === undefined || memo.tool === tool);
+      const fits = (run: FakeRun) =>
+        run.closeStatus === undefined &&
+        (spec === undefined || run.spec === spec) &&
+        [...run.gates.values()].some(waits);
+      return page([...runs.values()].filter(fits), pageSize, cursor);
+    },
+    async readTrail(runId) {
+      reach('readTrail');
+      return [...(runs.get(runId)?.facts ?? [])];
+    },
+    async sendDecision(runId, decision) {
+      reach('sendDecision');
+      const text = JSON.stringify(decision);
+      const reading = readDecision(JSON.parse(text), Buffer.byteLength(text));
+      if (!reading.ok)
+        throw new Error(`the fake refuses a decision that the workflow would: ${reading.problem}`);
+      const run = runs.get(runId);
+      if (run === undefined || run.closeStatus !== undefined) return false;
+      run.signals.push(reading.decision);
+      run.signalled.set(reading.decision, { eventId: nextEventId(run), at: new Date(now()).toISOString() });
+      if (control.workers === 'up') judge(run, reading.decision);
+      else run.unseen.push(reading.decision);
+      if (control.loseAnswers) throw new TemporalUnavailableError('the answer of the fake is lost');
+      return true;
+    },
+    async queryReceipts(runId, decisionIds) {
+      reach('queryReceipts');
+      queriesInFlight += 1;
+      control.queriesAtOnce = Math.max(control.queriesAtOnce, queriesInFlight);
+      try {
+        const run = runs.get(runId);
+        // what a query sees is what was in history when it was sent
+        const seen = decisionIds.flatMap((id) => run?.receipts.get(id) ?? []);
+        const gates = [...(run?.gates.values() ?? [])].map((gate) => ({ ...gate }));
+        await control.queryPause?.();
+        if (control.workers === 'down') throw new NoWorkerError('the fake has no worker');
+        if (control.pendingAnswers > 0) {
+          control.pendingAnswers -= 1;
+          return seen.map(({ decisionId, decision, ...rest }) => {
+            const hash = rest.payloadHash === undefined ? {} : { payloadHash: rest.payloadHash };
+            return { decisionId, decision, verdict: 'pending' as const, ...hash };
+          });
+        }
+        return seen.map((receipt) => {
+          const gate = gates.find(({ position }) => position === receipt.position);
+          if (gate === undefined) return receipt;
+          const { state, settlement } = gate;
+          return { ...receipt, gate: state, ...(settlement === undefined ? {} : { settlement }) };
+        });
+      } finally {
+        queriesInFlight -= 1;
+      }
+    },
+    async findDecision(runId, decisionId) {
+      reach('findDecision');
+      const decision = runs.get(runId)?.signals.findLast((signal) => signal.decisionId === decisionId);
+      if (decision === undefined) return undefined;
+      const { eventId, at } = must(runId).signalled.get(decision) ?? { eventId: 0, at: '' };
+      return { decision, eventId, at };
+    },
+    async checkHealth() {
+      reach('checkHealth');
+    },
+  };
+
+  return {
+    client,
+    control,
+    runs,
+    addRun,
+    ask,
+    work,
+    close,
+    expire: (key: string) => {
+      const { run, gate } = gateOfKey(key);
+      settle(run, gate, { state: 'expired', at: now() });
+    },
+    forgetInMemo: (key: string) => {
+      gateOfKey(key).gate.inMemo = false;
+    },
+    /** retention is over */
+    forget: (runId: string) => runs.delete(runId),
+    must,
+  };
+}
+
+export type FakeClient = ReturnType<typeof createFakeClient>;

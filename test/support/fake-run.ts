@@ -1,0 +1,64 @@
+// What the fake client keeps of a run, and what it can be told.
+import type { ApprovalMemo } from '../../src/core/case.ts';
+import type { Decision } from '../../src/core/decision.ts';
+import type { TrailFact } from '../../src/core/trail-fact.ts';
+import type { Receipt, RefusalCode, Settlement } from '../../src/core/verdict.ts';
+import type { CloseStatus, CountersignClient } from '../../src/countersign-client.ts';
+
+export interface FakeGate {
+  key: string;
+  position: string;
+  state: ApprovalMemo['state'];
+  memo: ApprovalMemo;
+  hash: string;
+  expiresAt: number;
+  /** false: settled so long ago that the memo forgot it */
+  inMemo: boolean;
+  settlement?: Settlement;
+  winner?: Decision;
+}
+
+export interface FakeRun {
+  events: number;
+  runId: string;
+  root: string;
+  spec?: string;
+  requestHash?: string;
+  createdAt: number;
+  closeStatus?: CloseStatus;
+  status?: string;
+  gates: Map<string, FakeGate>;
+  facts: TrailFact[];
+  receipts: Map<string, Receipt>;
+  /** every signal in history */
+  signals: Decision[];
+  signalled: Map<Decision, { eventId: number; at: string }>;
+  /** in history, not seen by a worker */
+  unseen: Decision[];
+}
+
+/** What may be told to the fake, and what it has seen. */
+export interface FakeControl {
+  workers: 'up' | 'down';
+  temporal: 'up' | 'down';
+  /** the signal is recorded, its answer is lost */
+  loseAnswers: boolean;
+  /** the worker refuses what it would accept */
+  refuseWith?: RefusalCode;
+  /** queries answer `pending` this many times more */
+  pendingAnswers: number;
+  /** awaited by each query before it answers */
+  queryPause?: () => Promise<void>;
+  /** called by describeRun when it has read, to let something happen before its caller goes on */
+  afterDescribe?: () => void;
+  /** awaited by startRun before it starts */
+  startPause?: () => Promise<void>;
+  calls: Record<keyof CountersignClient, number>;
+  queriesAtOnce: number;
+}
+
+/** Of the run's next event. */
+export function nextEventId(run: FakeRun): number {
+  run.events += 1;
+  return run.events;
+}
