@@ -22,6 +22,7 @@ const sandboxSafeCore = [
   'signal.ts',
   'spec/path.ts',
   'spec/spec.ts',
+  'spec/template-syntax.ts',
   'spec/template.ts',
   'verdict.ts',
 ].map((file) => `src/core/${file}`);
@@ -29,7 +30,7 @@ const sandboxSafeCore = [
 /** Workflow code proper: the sandbox's entry, the package's sandbox door, and the workflows of the tests. */
 const sandboxCode = ['src/workflows/**/*.ts', 'src/workflow.ts', 'test/support/workflows/**/*.ts'];
 const sandboxPackages = ['@temporalio/workflow', '@temporalio/common'];
-const corePackages = ['zod', 'yaml', 'jose', 'canonicalize'];
+const corePackages = ['zod', 'yaml', 'jose', 'canonicalize', 'ajv/dist/2020.js'];
 
 const fence = {
   meta: {

@@ -225,15 +225,10 @@ function grpcCode(error: unknown): number | undefined {
   return isGrpcServiceError(cause) ? cause.code : undefined;
 }
 
-/** A query without a poller fails at once or waits out its deadline; one too many at a time is exhausted. */
+/** A query without a poller fails at once, or waits out its deadline. */
 function isNoWorker(error: unknown): boolean {
   const code = grpcCode(error);
-  return (
-    code === grpc.deadlineExceeded ||
-    code === grpc.cancelled ||
-    code === grpc.failedPrecondition ||
-    code === grpc.resourceExhausted
-  );
+  return code === grpc.deadlineExceeded || code === grpc.cancelled || code === grpc.failedPrecondition;
 }
 
 function unavailable(error: unknown): TemporalUnavailableError | undefined {

@@ -4,6 +4,7 @@ import { before, describe, test } from 'node:test';
 import fc from 'fast-check';
 import { base64url, CompactSign, exportJWK, generateKeyPair, type JWK_OKP_Private } from 'jose';
 import { canonicalize } from '../src/core/canonical.ts';
+import { hashText } from '../src/core/hash.ts';
 import type { Decision } from '../src/core/decision.ts';
 import { signProof, verifyProof, type ProofKey, type SigningKey } from '../src/core/proof.ts';
 
@@ -54,7 +55,12 @@ async function forge(
   claims: Record<string, unknown> = {},
   signer: SigningKey = key,
 ): Promise<Decision> {
-  const payload = canonicalize({ decision: unsigned, ...place, iat: now / 1000, ...claims });
+  const payload = canonicalize({
+    decision: hashText(canonicalize(unsigned)),
+    ...place,
+    iat: now / 1000,
+    ...claims,
+  });
   const { subtle } = globalThis.crypto;
   const head = base64url.encode(
     JSON.stringify({ alg: 'EdDSA', kid: 'k1', typ: 'countersign-decision+jws', ...header }),
@@ -179,7 +185,9 @@ describe('a proof is refused', () => {
   });
 
   test('with HS256 and the public key as secret', async () => {
-    const payload = new TextEncoder().encode(canonicalize({ decision: unsigned, ...place, iat: now / 1000 }));
+    const payload = new TextEncoder().encode(
+      canonicalize({ decision: hashText(canonicalize(unsigned)), ...place, iat: now / 1000 }),
+    );
     for (const secret of [base64url.decode(key.publicJwk.x), new TextEncoder().encode(key.publicJwk.x)]) {
       const proof = await new CompactSign(payload)
         .setProtectedHeader({ alg: 'HS256', kid: 'k1', typ: 'countersign-decision+jws' })

@@ -37,7 +37,6 @@ export async function runApi(options: { config?: string; createSecrets?: boolean
     checkInput: (spec, input) => inputProblems(spec.input, input),
     authenticate: (presented) => findToken(secrets.tokens(), presented),
     sign: (decision, { workflowId }) => signProof(decision, { namespace, workflowId }, secrets.signingKey()),
-    findDecision: (runId, decisionId) => client.findDecision(runId, decisionId),
     ...(config.baseUrl === undefined ? {} : { baseUrl: config.baseUrl }),
     log: ({ message, ...fields }) => log(String(message ?? 'api'), fields),
     now: () => Date.now(),

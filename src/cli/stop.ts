@@ -11,6 +11,7 @@ export function stopWish(): Promise<string> {
     };
     process.on('SIGTERM', wish('SIGTERM'));
     process.on('SIGINT', wish('SIGINT'));
+    process.on('SIGHUP', wish('SIGHUP'));
     // `dev`, the demo and the tests hold our stdin open as long as they live, even if they die by SIGKILL.
     if (process.env['COUNTERSIGN_END_WITH_STDIN'] === '1') process.stdin.on('end', wish('stdin')).resume();
   });

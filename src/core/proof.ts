@@ -1,5 +1,5 @@
 // The proof in a decision: a compact JWS (RFC 7515) with EdDSA (RFC 8037) by a door's key, over the whole
-// decision and the run that it is for. So it fits no other gate, hash, run or namespace, and it says when
+// decision (by its SHA-256, so that it adds little to the signal) and the run that it is for. So it fits no other gate, hash, run or namespace, and it says when
 // it was made: the deadline rule of a gate trusts `iat`, and nothing else that a sender can write.
 import {
   CompactSign,
@@ -13,6 +13,7 @@ import {
 } from 'jose';
 import { canonicalize } from './canonical.ts';
 import type { Decision } from './decision.ts';
+import { hashText } from './hash.ts';
 
 /** The first signing key of a deployment signs; the public half of every key verifies. */
 export interface SigningKey {
@@ -51,7 +52,7 @@ export async function signProof(
 ): Promise<string> {
   const now = options.now ?? Date.now();
   const payload = {
-    decision: withoutProof(decision),
+    decision: decisionHash(decision),
     namespace: place.namespace,
     workflowId: place.workflowId,
     // seconds as in RFC 7519 NumericDate, with the milliseconds as fraction: deadlines are that exact
@@ -115,7 +116,7 @@ function judgeClaims(
       `it was made for run ${quote(claims['workflowId'])} in namespace ${quote(claims['namespace'])}`,
     );
   }
-  if (canonicalize(claims['decision']) !== canonicalize(withoutProof(decision))) {
+  if (claims['decision'] !== decisionHash(decision)) {
     return refuse('it was made for another decision, or the decision was changed');
   }
   const { iat, exp } = claims;
@@ -130,11 +131,10 @@ function judgeClaims(
   return { ok: true, signedAt, kid };
 }
 
-function withoutProof(decision: Omit<Decision, 'proof'>): Omit<Decision, 'proof'> {
-  return Object.fromEntries(Object.entries(decision).filter(([name]) => name !== 'proof')) as Omit<
-    Decision,
-    'proof'
-  >;
+/** Over the canonical JSON of everything but the proof. */
+function decisionHash(decision: Omit<Decision, 'proof'>): string {
+  const entries = Object.entries(decision).filter(([name]) => name !== 'proof');
+  return hashText(canonicalize(Object.fromEntries(entries)));
 }
 
 // Importing costs more than a signature; a key object lives as long as the configuration it came from.

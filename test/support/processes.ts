@@ -1,10 +1,11 @@
 // Real child processes for tests, so that a kill is a kill. Each child says that it is ready by one JSON
-// line on stdout, `{"ready": true, …}`; none outlives the test process (its end is watched twice: by an
-// exit hook here, and in the child by its stdin). Signals go to the pid that was started, never to a name.
+// line on stdout, `{"ready": true, …}`. It is stopped after the test file at the latest, and none outlives
+// the test process, however that ends: an exit hook here, and in the child the end of its stdin, see to it. Signals go to the pid that was started, never to a name.
 import assert from 'node:assert/strict';
 import { spawn, type ChildProcess } from 'node:child_process';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
+import { closeAfterFile } from './cleanup.ts';
 
 const repository = fileURLToPath(new URL('../../', import.meta.url));
 
@@ -38,7 +39,7 @@ export interface TestProcess {
   /** SIGKILL; resolves when it is gone, and fails unless it was the signal that ended it. */
   kill(): Promise<void>;
   /** SIGTERM; resolves when it is gone, and fails when it does not go. Does nothing to one that is gone. */
-  stop(): Promise<void>;
+  stop: () => Promise<void>;
   /** Ends its stdin, as the end of this process would. */
   closeInput(): void;
 }
@@ -121,7 +122,7 @@ export async function spawnProcess(file: string, options: SpawnOptions = {}): Pr
 
   const running = (): boolean => child.exitCode === null && child.signalCode === null;
 
-  return {
+  const started: TestProcess = {
     pid,
     ready,
     stderr: () => stderr,
@@ -151,6 +152,8 @@ export async function spawnProcess(file: string, options: SpawnOptions = {}): Pr
       );
     },
   };
+  closeAfterFile(started.stop);
+  return started;
 }
 
 function readyLine(line: string): ReadyLine | undefined {

@@ -3,10 +3,10 @@
 // so that files can run side by side on one server.
 import { randomBytes } from 'node:crypto';
 import { basename } from 'node:path';
-import { after } from 'node:test';
 import { Client, Connection } from '@temporalio/client';
 import { findTemporalCli } from '../../src/embedded/find-temporal-cli.ts';
 import { startDevServer, type DevServer } from '../../src/embedded/dev-server.ts';
+import { closeAfterFile } from './cleanup.ts';
 import { exportHistories } from './history.ts';
 import { endOnSignals } from './processes.ts';
 import { temporaryFolder } from './temporary-folder.ts';
@@ -40,7 +40,7 @@ export async function openTemporal(): Promise<TestTemporal> {
   const address = process.env['COUNTERSIGN_TEST_ADDRESS'];
   if (address) {
     const connected = await connect(address, process.env['COUNTERSIGN_TEST_NAMESPACE'] ?? 'default');
-    after(() => connected.connection.close());
+    closeAfterFile(() => connected.connection.close());
     return connected;
   }
   return ownServer();
@@ -71,7 +71,7 @@ export async function ownServer(): Promise<OwnServer> {
   };
   let stopped: Promise<void> | undefined;
   const stopOnce = (): Promise<void> => (stopped ??= stop());
-  after(stopOnce);
+  closeAfterFile(stopOnce);
 
   return {
     ...connected,

@@ -8,6 +8,7 @@ import { openSpecRegistry } from '../../src/spec-registry.ts';
 import type { Tool } from '../../src/tool.ts';
 import { createWorker, type WorkerDeps } from '../../src/worker.ts';
 import { testBundle } from './bundle.ts';
+import { closeAfterFile } from './cleanup.ts';
 import { spawnProcess, type TestProcess } from './processes.ts';
 import { temporaryFolder } from './temporary-folder.ts';
 import { testTools } from './tools.ts';
@@ -44,7 +45,7 @@ const nowhere = 'http://127.0.0.1:9';
 const sevenDaysMs = 7 * 24 * 3_600_000;
 const settingsVariable = 'COUNTERSIGN_TEST_WORKER';
 
-/** Runs a worker in this process. */
+/** Runs a worker in this process; it is stopped after the file at the latest. */
 export async function startWorker(settings: WorkerSettings, own: InProcess = {}): Promise<TestWorker> {
   const { worker, close } = await makeWorker(settings, own);
   const running = worker.run();
@@ -56,7 +57,9 @@ export async function startWorker(settings: WorkerSettings, own: InProcess = {})
     await running;
     await close();
   };
-  return { stop: () => (stopped ??= stop()) };
+  const stopOnce = (): Promise<void> => (stopped ??= stop());
+  closeAfterFile(stopOnce);
+  return { stop: stopOnce };
 }
 
 /** Runs a worker as a child process, with the test tools, to be killed. Resolves when it polls. */
