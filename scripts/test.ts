@@ -10,6 +10,7 @@ import { Client, Connection } from '@temporalio/client';
 import { DefaultLogger, Runtime } from '@temporalio/worker';
 import { startDevServer } from '../src/embedded/dev-server.ts';
 import { findTemporalCli } from '../src/embedded/find-temporal-cli.ts';
+import { largeMessages } from '../src/temporal-connection.ts';
 import { buildTestBundle } from '../test/support/bundle.ts';
 import { allHistories, readHistoryFile, type NamedHistory } from '../test/support/history.ts';
 import { endOnSignals } from '../test/support/processes.ts';
@@ -96,7 +97,7 @@ function settingsOfTheTests(): NodeJS.ProcessEnv {
 
 async function replayAll(address: string, exported: string, bundle: string): Promise<CountedTest[]> {
   Runtime.install({ logger: new DefaultLogger('ERROR') });
-  const connection = await Connection.connect({ address });
+  const connection = await Connection.connect({ address, channelArgs: largeMessages });
   try {
     const { replayed, failures } = await replayHistories(
       bundle,

@@ -19,7 +19,6 @@ import {
   type CountersignClient,
   type ListRunsQuery,
   type RecordedSignal,
-  type RunDescription,
   type RunPage,
   type StartRunRequest,
   type StartRunResult,
@@ -64,9 +63,7 @@ export function createClient(options: ClientOptions): CountersignClient {
         pageSize,
         ...(cursor === undefined ? {} : { nextPageToken: Buffer.from(cursor, 'base64url') }),
       });
-      const runs = await Promise.all(
-        answer.executions.map((info) => describeExecution(client, info as ExecutionInfo)),
-      );
+      const runs = await Promise.all(answer.executions.map((info) => describeExecution(client, info)));
       const next = answer.nextPageToken;
       return { runs, ...(next.length === 0 ? {} : { cursor: Buffer.from(next).toString('base64url') }) };
     });

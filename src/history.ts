@@ -1,6 +1,7 @@
 // Turns the histories of a chain of Temporal executions into what the trail decoder reads. It follows
 // continue-as-new and reset back to the first execution that the server still keeps.
 import { WorkflowNotFoundError, type Client, type WorkflowHandle } from '@temporalio/client';
+import type { Payload, PayloadCodec } from '@temporalio/common';
 import type { Execution, FailureInfo, HistoryEvent } from './core/history-event.ts';
 import type { Json } from './core/json.ts';
 import type { RawPayload } from './core/signal.ts';
@@ -19,29 +20,34 @@ const longestChain = 1_000;
  */
 export async function readChain(client: Client, workflowId: string): Promise<Execution[]> {
   const chain: Execution[] = [];
-  let runId: string | undefined;
+  let runId = await currentRunId(client, workflowId);
   let cutAfter: number | undefined;
-  for (let length = 0; length < longestChain; length += 1) {
+  while (runId !== undefined && chain.length < longestChain) {
     const events = await readEvents(client, workflowId, runId);
     if (events === undefined) break;
+    chain.unshift({ workflowId, runId, events, ...(cutAfter === undefined ? {} : { cutAfter }) });
     const started = events.find((event) => event.type === 'run_started');
-    chain.unshift({
-      workflowId,
-      runId: runId ?? (await client.workflow.getHandle(workflowId).describe()).runId,
-      events,
-      ...(cutAfter === undefined ? {} : { cutAfter }),
-    });
     const reset = events.findLast((event) => event.type === 'reset');
     cutAfter = reset === undefined ? undefined : reset.eventId - 1;
     runId = reset?.baseRunId ?? started?.continuedRunId;
-    if (runId === undefined || runId === '') break;
   }
   return chain;
 }
 
-async function readEvents(client: Client, workflowId: string, runId: string | undefined) {
+async function currentRunId(client: Client, workflowId: string): Promise<string | undefined> {
+  try {
+    return (await client.workflow.getHandle(workflowId).describe()).runId;
+  } catch (error) {
+    if (error instanceof WorkflowNotFoundError) return undefined;
+    throw error;
+  }
+}
+
+async function readEvents(client: Client, workflowId: string, runId: string) {
   try {
     const history = await client.workflow.getHandle(workflowId, runId).fetchHistory();
+    const { payloadCodecs } = client.options.loadedDataConverter;
+    for (const codec of payloadCodecs.toReversed()) await decodePayloads(history, codec);
     return (history.events ?? []).flatMap(toEvent);
   } catch (error) {
     if (error instanceof WorkflowNotFoundError) return undefined;
@@ -49,11 +55,28 @@ async function readEvents(client: Client, workflowId: string, runId: string | un
   }
 }
 
+/** Undoes one payload codec, in place, wherever a payload stands; the workflow saw the decoded ones. */
+async function decodePayloads(value: unknown, codec: PayloadCodec): Promise<void> {
+  if (typeof value !== 'object' || value === null || value instanceof Uint8Array) return;
+  for (const [name, member] of Object.entries(value as Record<string, unknown>)) {
+    if (isPayload(member)) {
+      const [decoded] = await codec.decode([member]);
+      (value as Record<string, unknown>)[name] = decoded;
+    } else {
+      await decodePayloads(member, codec);
+    }
+  }
+}
+
+function isPayload(value: unknown): value is Payload {
+  return typeof value === 'object' && value !== null && 'metadata' in value && 'data' in value;
+}
+
 /** The events that a trail is made of; others are left out. */
 export function toEvent(event: ProtoEvent): HistoryEvent[] {
   const body = bodyOf(event);
   if (body === undefined) return [];
-  return [{ eventId: Number(event.eventId), at: millis(event.eventTime), ...body } as HistoryEvent];
+  return [{ eventId: Number(event.eventId), at: millis(event.eventTime), ...body }];
 }
 
 type Body<E = HistoryEvent> = E extends HistoryEvent ? Omit<E, 'eventId' | 'at'> : never;

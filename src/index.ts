@@ -31,5 +31,5 @@ export function defineTool<Schema extends z.ZodType, Output>(
   if (keyMaxLength !== undefined && keyMaxLength < 43) {
     throw new TypeError(`tool "${name}": keyMaxLength must be at least 43, got ${keyMaxLength}`);
   }
-  return definition as unknown as Tool;
+  return definition;
 }

@@ -20,6 +20,13 @@ export interface TemporalTarget {
 const reconnect = { 'grpc.initial_reconnect_backoff_ms': 100, 'grpc.max_reconnect_backoff_ms': 1000 };
 
 /**
+ * gRPC's own limit of 4 MB is two of the largest signals that anyone may send: a page of such a history
+ * could not be read any more. A whole history is at most 50 MiB. (The SDK means to set 128 MB, under a name
+ * that gRPC does not know.)
+ */
+export const largeMessages = { 'grpc.max_receive_message_length': 128 * 1024 * 1024 };
+
+/**
  * A connection for clients. It connects with the first call, so an API can start before Temporal; calls
  * have no deadline of their own: give each one with `connection.withDeadline`.
  */
@@ -31,7 +38,7 @@ export function connectTemporal(target: TemporalTarget = {}): { connection: Conn
     ...(apiKey === undefined ? {} : { apiKey }),
     ...(tls === undefined ? {} : { tls }),
     ...(metadata === undefined ? {} : { metadata }),
-    channelArgs: reconnect,
+    channelArgs: { ...reconnect, ...largeMessages },
   });
   return { connection, namespace };
 }

@@ -1,7 +1,8 @@
 // Freezes what a person is to judge. Its recorded result is the case: what is shown, hashed and executed
 // later is only this. Read-only: it may run more than once.
+import { caseTextProblem, type CaseText } from '../core/case-text.ts';
 import type { CaseRecord, ProblemRecord, Question } from '../core/case.ts';
-import { parseDuration } from '../core/duration.ts';
+import { durationRule, maxDurationMs, parseDuration } from '../core/duration.ts';
 import type { FreezeCaseInput } from '../core/recording.ts';
 import type { ActivityDeps } from './deps.ts';
 import { FreezeProblem, freezeCall, frozenHash, resolveIn } from './freeze-call.ts';
@@ -16,6 +17,7 @@ export function createFreezeCase(deps: ActivityDeps) {
     try {
       const policy = { ttlMs: ttlOf(input, deps.approvalTtlMs ?? defaultTtlMs) };
       const subject = input.phase === 'before' ? await freezeBefore(deps, input) : freezeQuestion(input);
+      checkText(position, { title: subject.title, reasoning });
       return {
         v: 1,
         kind: 'case',
@@ -58,14 +60,19 @@ function titleOf(input: FreezeCaseInput): string | undefined {
   throw new FreezeProblem('invalid_value', `step "${input.position}": the title must be text`);
 }
 
+function checkText(position: string, text: CaseText): void {
+  const problem = caseTextProblem(text);
+  if (problem !== undefined) throw new FreezeProblem(problem.code, `step "${position}": ${problem.message}`);
+}
+
 function ttlOf(input: FreezeCaseInput, fallback: number): number {
   const { ttl } = input;
   if (ttl === undefined) return fallback;
   const ms = typeof ttl === 'number' ? ttl : parseDuration(ttl);
-  if (ms === undefined || !Number.isSafeInteger(ms) || ms <= 0) {
+  if (ms === undefined || !Number.isSafeInteger(ms) || ms <= 0 || ms > maxDurationMs) {
     throw new FreezeProblem(
       'invalid_value',
-      `step "${input.position}": ttl must be a duration such as "2h" or "7d", got ${JSON.stringify(ttl)}`,
+      `step "${input.position}": ttl must be ${durationRule}, or as many milliseconds, got ${JSON.stringify(ttl)}`,
     );
   }
   return ms;

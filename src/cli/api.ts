@@ -38,7 +38,7 @@ export async function runApi(options: { config?: string; createSecrets?: boolean
     authenticate: (presented) => findToken(secrets.tokens(), presented),
     sign: (decision, { workflowId }) => signProof(decision, { namespace, workflowId }, secrets.signingKey()),
     ...(config.baseUrl === undefined ? {} : { baseUrl: config.baseUrl }),
-    log: ({ message, ...fields }) => log(String(message ?? 'api'), fields),
+    log: ({ message, ...fields }) => log(typeof message === 'string' ? message : 'api', fields),
     now: () => Date.now(),
   });
   const server = createAdaptorServer({ fetch: app.fetch });

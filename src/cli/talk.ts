@@ -22,7 +22,6 @@ export function reportReady(fields: Record<string, unknown>): void {
 /** Shows C0, C1, and the bidirectional controls of Unicode (UAX #9) as escapes; a line feed stays. */
 export function visible(line: string): string {
   return line.replace(
-    // eslint-disable-next-line no-control-regex -- controls are what it looks for
     /[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/g,
     (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`,
   );

@@ -1,6 +1,6 @@
 // Sandbox-safe. The one message that decides, and its hand-checked shape: the workflow reads it from a
 // raw signal, so nothing here may throw, and no library may change what old histories mean.
-import { utf8Length } from './json-value.ts';
+import { jsonValueProblem, utf8Length } from './json-value.ts';
 import type { Json } from './json.ts';
 import type { Actor } from './verdict.ts';
 
@@ -105,6 +105,9 @@ export function readDecision(value: unknown, bytes: number): DecisionReading {
       return malformed(`a decision "${kind}" has no field "${name.slice(0, 40)}"`);
     }
   }
+  // Before anything walks it: JSON text may nest deeper than a stack, and a handler that throws wedges the run.
+  const problem = jsonValueProblem(value);
+  if (problem !== undefined) return malformed(problem.message);
   const reading = readFields(value, kind as DecisionKind, rule);
   return typeof reading === 'string' ? malformed(reading) : reading;
 }

@@ -32,7 +32,10 @@ export function grantProblem(
       return 'its HMAC does not match: it was altered or made up';
     }
     if (content.namespace !== place.namespace || content.workflowId !== place.workflowId) {
-      return `it is for run "${content.workflowId}", not for "${place.workflowId}"`;
+      const [theirs, ours] = [content, place].map(
+        (at) => `"${at.workflowId}" in namespace "${at.namespace}"`,
+      );
+      return `it is for run ${theirs}, not for ${ours}`;
     }
     return undefined;
   } catch {

@@ -41,7 +41,8 @@ export function createTrailGates(place: RunPlace, emit: Emit) {
   };
 
   const judge = (at: HistoryEvent, queued: Queued): void => {
-    const gate = gates.get(queued.decision.key);
+    const { key, root } = queued.decision;
+    const gate = root === place.root ? gates.get(key) : undefined;
     const delivery = judgeDelivery(queued.decision, place, gate);
     if (delivery.action === 'refuse') refuse(at, queued, delivery.code, delivery.message, gate);
     else if (delivery.action === 'take') gate?.queue.push(queued);

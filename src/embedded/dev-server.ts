@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { searchAttributeArguments } from '../temporal-setup.ts';
 import { launchChild } from './child.ts';
 import { prepareNamespace } from './dev-namespace.ts';
+import { withoutTemporalSettings } from './environment.ts';
 import { freePort, portIsFree } from './ports.ts';
 import { makePrivateFolder } from './private-folder.ts';
 
@@ -155,10 +156,6 @@ function ownerText(folder: string): string {
   } catch {
     return '';
   }
-}
-
-function withoutTemporalSettings(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
-  return Object.fromEntries(Object.entries(env).filter(([name]) => !name.startsWith('TEMPORAL_')));
 }
 
 function databaseFile(folder: string): string {

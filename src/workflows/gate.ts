@@ -2,6 +2,7 @@
 // order that is accepted, or for the deadline. Decisions are taken one at a time.
 import { CancellationScope, condition, isCancellation, sleep } from '@temporalio/workflow';
 import { approvalKey } from '../core/approval-key.ts';
+import { caseTextProblem } from '../core/case-text.ts';
 import type { CaseRecord, Grant, SpecRef, VerdictRecord } from '../core/case.ts';
 import type { Decision } from '../core/decision.ts';
 import { judgeDelivery } from '../core/gate-state.ts';
@@ -77,7 +78,9 @@ export function checkPayload(position: string, value: unknown): void {
 
 async function freeze(run: Run, position: string, proposal: Proposal): Promise<CaseRecord> {
   const { workflowId, root } = run;
-  if (proposal.arguments !== undefined) checkPayload(position, proposal.arguments);
+  if (proposal.phase === 'before') checkPayload(position, proposal.arguments);
+  const problem = caseTextProblem(proposal);
+  if (problem !== undefined) throw failure(problem.code, `step "${position}": ${problem.message}`);
   const key = approvalKey({ workflowId, position, root });
   const frozen = await recorded(
     record(

@@ -116,7 +116,8 @@ function deliver(run: Run, values: readonly RawValue[]): void {
   const { reading, text } = readSignal(values.map(({ payload }) => payload as RawPayload));
   if (!reading.ok) return; // the signal's own event is the record; the trail decoder reads it as we did
   const { decision } = reading;
-  const gate = run.gates.get(decision.key);
+  // one that names another root names another run's gate, whatever its key says
+  const gate = decision.root === run.root ? run.gates.get(decision.key) : undefined;
   const delivery = judgeDelivery(decision, run, gate);
   if (delivery.action === 'take' && gate !== undefined) {
     gate.queue.push({ decision, text });

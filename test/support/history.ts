@@ -35,6 +35,16 @@ export function eventTypes(history: History): string[] {
   });
 }
 
+/** The server gives a task out again when signals came in while it ran (UnhandledCommand, ForceCloseCommand). */
+const overtaken = [1, 17];
+
+/** Messages of the workflow tasks that failed by the worker's word: none in a healthy run. */
+export function taskFailures(history: History): string[] {
+  return (history.events ?? []).flatMap(({ workflowTaskFailedEventAttributes: failed }) =>
+    failed && !overtaken.includes(Number(failed.cause)) ? [failed.failure?.message ?? '(no message)'] : [],
+  );
+}
+
 /** Every execution that the server still has, open and closed, the earlier ones of a chain too, page by page. */
 export async function* allHistories(client: Client): AsyncGenerator<NamedHistory> {
   for (const { workflowId, runId } of await settledExecutions(client)) {

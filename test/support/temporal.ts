@@ -6,6 +6,7 @@ import { basename } from 'node:path';
 import { Client, Connection } from '@temporalio/client';
 import { findTemporalCli } from '../../src/embedded/find-temporal-cli.ts';
 import { startDevServer, type DevServer } from '../../src/embedded/dev-server.ts';
+import { largeMessages } from '../../src/temporal-connection.ts';
 import { closeAfterFile } from './cleanup.ts';
 import { exportHistories } from './history.ts';
 import { endOnSignals } from './processes.ts';
@@ -86,7 +87,7 @@ export async function ownServer(): Promise<OwnServer> {
 }
 
 async function connect(address: string, namespace: string): Promise<TestTemporal> {
-  const connection = await Connection.connect({ address });
+  const connection = await Connection.connect({ address, channelArgs: largeMessages });
   const unique = (name: string): string => `${name}-${randomBytes(6).toString('hex')}`;
   return {
     address,

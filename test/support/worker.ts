@@ -2,7 +2,14 @@
 // where nothing is killed (it starts in a tenth of the time), as a child process where something is.
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { DefaultLogger, NativeConnection, Runtime, type LogLevel, type Worker } from '@temporalio/worker';
+import {
+  DefaultLogger,
+  makeTelemetryFilterString,
+  NativeConnection,
+  Runtime,
+  type LogLevel,
+  type Worker,
+} from '@temporalio/worker';
 import { openSecrets } from '../../src/secrets.ts';
 import { openSpecRegistry } from '../../src/spec-registry.ts';
 import type { Tool } from '../../src/tool.ts';
@@ -34,6 +41,8 @@ export interface WorkerSettings {
 export interface InProcess {
   tools?: readonly Tool[];
   activities?: NonNullable<WorkerDeps['activities']>;
+  /** what the activities know, in place of the secrets file and the spec folder */
+  deps?: Partial<Pick<WorkerDeps, 'currentSpecHash' | 'grantKeys' | 'proofKeys'>>;
 }
 
 export interface TestWorker {
@@ -76,8 +85,8 @@ export async function spawnWorker(
   };
   return spawnProcess('test/support/worker-main.ts', {
     env: {
-      ...env,
       COUNTERSIGN_TEST_BUNDLE: await testBundle(),
+      ...env,
       [settingsVariable]: JSON.stringify(told),
     },
   });
@@ -116,6 +125,7 @@ export async function makeWorker(
     workflowBundle: { codePath: await testBundle() },
     unsigned: settings.unsigned ?? 'allow',
     approvalTtlMs: settings.approvalTtlMs ?? sevenDaysMs,
+    ...own.deps,
     ...(own.activities === undefined ? {} : { activities: own.activities }),
     ...(cache === undefined ? {} : { maxCachedWorkflows: cache }),
     log,
@@ -150,5 +160,10 @@ let quiet = false;
 function quietRuntime(): void {
   if (quiet) return;
   quiet = true;
-  Runtime.install({ logger: new DefaultLogger(logLevel()), shutdownSignals: [] });
+  const level = logLevel();
+  Runtime.install({
+    logger: new DefaultLogger(level),
+    telemetryOptions: { logging: { filter: makeTelemetryFilterString({ core: level, other: level }) } },
+    shutdownSignals: [],
+  });
 }

@@ -1,5 +1,5 @@
 // Sandbox-safe. Workflows of the tests themselves, written as a user of the package would write them.
-import { proxyActivities, sleep } from '@temporalio/workflow';
+import { condition, defineSignal, proxyActivities, setHandler, sleep } from '@temporalio/workflow';
 import type { EffectRecord, PerformInput } from '../../../src/core/case.ts';
 import type { Json } from '../../../src/core/json.ts';
 import { effect, gate, gated } from '../../../src/workflows/primitives.ts';
@@ -75,6 +75,28 @@ export async function performByHand(input: { perform: PerformInput }): Promise<E
     retry: { maximumAttempts: 3 },
   });
   return perform(input.perform);
+}
+
+/**
+ * Waits for somebody's signal `go` before it uses anything of countersign, so that decisions that come
+ * before are delivered when it does; then gates side by side.
+ */
+export async function gatesAfterGo(input: { gates: OneGate[] }): Promise<string[]> {
+  let gone = false;
+  setHandler(defineSignal('go'), () => {
+    gone = true;
+  });
+  await condition(() => gone);
+  return gatesSideBySide(input);
+}
+
+/** An ungated effect that stands for a model's answer, then what it proposed: gates side by side. */
+export async function effectThenGates(input: {
+  before: { name: string; tool: string; arguments: Json };
+  gates: OneGate[];
+}): Promise<string[]> {
+  await effect(input.before.name, input.before.tool, input.before.arguments);
+  return gatesSideBySide(input);
 }
 
 function proposalOf({ tool, arguments: args, title, reasoning }: OneGate): GateProposal {

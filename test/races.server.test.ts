@@ -1,0 +1,315 @@
+// P2 on a real server over real HTTP: of all decisions on a gate, sent at once, too early, again or too late,
+// one wins; every other one is refused, answered and recorded, and nothing is answered that is not in history.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { Answer } from './support/api-harness.ts';
+import { signalledIds, startApi } from './support/api-server.ts';
+import { eventually } from './support/eventually.ts';
+import { clientOf, decisionOn, factsOf, openGate, openGates, startSpec, type SeenGate } from './support/gates.ts';
+import { startLedger, type LedgerLine } from './support/ledger.ts';
+import { makeSecrets } from './support/secrets.ts';
+import { openTemporal } from './support/temporal.ts';
+import { startWorker } from './support/worker.ts';
+import { approvalKey } from '../src/core/approval-key.ts';
+import { hashPayload } from '../src/core/hash.ts';
+import type { Spec } from '../src/core/spec/spec.ts';
+
+const temporal = await openTemporal();
+const { client, address, namespace, taskQueue } = temporal;
+const countersign = clientOf(temporal);
+const ledger = await startLedger();
+const { path: secretsFile } = await makeSecrets();
+const approvers = Array.from({ length: 50 }, (_, index) => `approver-${index}`);
+const rejecters = Array.from({ length: 50 }, (_, index) => `rejecter-${index}`);
+const api = await startApi(temporal, { secretsFile, people: ['ann', 'bob', ...approvers, ...rejecters] });
+const otherApi = await startApi(temporal, { secretsFile });
+await startWorker({ address, namespace, taskQueue, secretsFile, ledgerUrl: ledger.url });
+
+const refund: Spec = {
+  version: 1,
+  name: 'races',
+  steps: [
+    {
+      id: 'refund',
+      tool: 'payments.refund',
+      with: { order: '${{ input.order }}', amount: '10.00' },
+      before: { approve: {} },
+    },
+  ],
+};
+/** Ends with its decision, at once: nothing happens after it. */
+const question: Spec = { version: 1, name: 'question', steps: [{ id: 'ask', approval: { title: 'Shall we?' } }] };
+
+async function startGate(name: string, spec = refund): Promise<SeenGate> {
+  const runId = temporal.id(name);
+  await startSpec(countersign, runId, spec, { order: runId });
+  return openGate(countersign, runId);
+}
+
+async function paid(order: string): Promise<LedgerLine[]> {
+  return (await ledger.lines()).filter(({ body }) => (body as { order?: string }).order === order);
+}
+
+/** Waits for the end of the run, and checks that each 2xx stands in its history as the signal it names. */
+async function assertAllInHistory(runId: string, answers: readonly Answer[]): Promise<void> {
+  const ids = await signalledIds(client, runId);
+  for (const { status, body, text } of answers) {
+    if (status >= 300) continue;
+    assert.ok(ids.has(String(body['decisionId'])), `answered ${status}, not in history: ${text}`);
+  }
+}
+
+test('P2: 50 approve and 50 reject at once, on 100 keys: each has one winner, and everybody is told', async () => {
+  const gates: SeenGate[] = [];
+  for (let batch = 0; batch < 10; batch += 1) {
+    const names = Array.from({ length: 10 }, (_, index) => `crowd-${batch}-${index}`);
+    gates.push(...(await Promise.all(names.map((name) => startGate(name)))));
+  }
+  const queue = [...gates];
+  const deciding = async (): Promise<void> => {
+    for (let gate = queue.shift(); gate !== undefined; gate = queue.shift()) await decideByAll(gate);
+  };
+  // two keys, 200 requests in flight: more make each slower, and no gate any more contended
+  await Promise.all([deciding(), deciding()]);
+});
+
+async function decideByAll(gate: SeenGate): Promise<void> {
+  const { runId } = gate;
+  const sent = approvers.flatMap((approver, index) => {
+    const rejecter = rejecters[index] ?? '';
+    return [
+      { as: approver, answer: api.approve(gate, { as: approver }) },
+      { as: rejecter, answer: api.reject(gate, { as: rejecter, body: { reason: 'no' } }) },
+    ];
+  });
+  const first = await Promise.all(sent.map(({ answer }) => answer));
+  await assertAllInHistory(runId, first);
+  await client.workflow.getHandle(runId).result();
+  const last = await Promise.all(sent.map(({ as }, index) => api.final(first[index]!, { as })));
+
+  const winners = last.filter(({ status }) => status === 200);
+  assert.equal(winners.length, 1, `${runId}: ${winners.map(({ text }) => text).join()}`);
+  const { decisionId, state, by } = winners[0]!.body as { decisionId: string; state: string; by: { id: string } };
+  for (const { status, body, text } of last) {
+    if (status === 200) continue;
+    assert.equal(`${status} ${String(body['code'])}`, '409 already_resolved', text);
+    const winner = body['winner'] as { decisionId: string; state: string; by: { id: string } };
+    assert.deepEqual(
+      { decisionId: winner.decisionId, state: winner.state, by: winner.by.id },
+      { decisionId, state, by: by.id },
+    );
+  }
+
+  const trail = await countersign.readTrail(runId);
+  const settled = trail.filter(({ type }) => type === 'approval_granted' || type === 'approval_rejected');
+  assert.deepEqual(settled.map((fact) => 'decision' in fact && fact.decision?.decisionId), [decisionId]);
+  // every decision that reached the run is a fact of it: the winner's, or a refusal
+  const ids = await signalledIds(client, runId);
+  const refused = trail.filter((fact) => fact.type === 'decision_refused');
+  assert.equal(refused.length, ids.size - 1);
+  assert.ok(refused.every(({ code }) => code === 'already_resolved'));
+  assert.equal((await paid(runId)).length, state === 'approved' ? 1 : 0);
+}
+
+test('P2: the same request three times at once, and again after the end, is one decision with one answer', async () => {
+  for (const idempotencyKey of ['"k-1"', undefined]) {
+    const gate = await startGate('thrice');
+    const { runId } = gate;
+    const again = idempotencyKey === undefined ? {} : { idempotencyKey };
+    const call = { body: { reason: 'damaged' }, ...again };
+    const answers = await Promise.all([
+      api.approve(gate, call),
+      api.approve(gate, call),
+      otherApi.approve(gate, call),
+    ]);
+    const finals = await Promise.all(answers.map((answer) => api.final(answer)));
+    assert.deepEqual(await client.workflow.getHandle(runId).result(), { status: 'completed' });
+    finals.push(await api.approve(gate, call), await otherApi.approve(gate, call));
+    for (const { status, body } of finals) {
+      assert.equal(status, 200);
+      assert.deepEqual(body, finals[0]!.body);
+    }
+    await assertAllInHistory(runId, answers);
+    assert.equal((await signalledIds(client, runId)).size, 1);
+    assert.equal((await factsOf(countersign, runId, 'approval_granted')).length, 1);
+    assert.equal((await factsOf(countersign, runId, 'decision_refused')).length, 0);
+    assert.equal((await paid(runId)).length, 1);
+  }
+});
+
+test('P2: an Idempotency-Key stands for one decision: the other one under it is 422, before and after the end', async () => {
+  const gate = await startGate('reused');
+  const { runId } = gate;
+  const key = { idempotencyKey: 'once' };
+  const wrong = { key: gate.key, hash: `sha256:${'0'.repeat(64)}` };
+  assert.equal((await api.approve(wrong, key)).status, 412);
+  for (const one of [api, otherApi]) {
+    const other = await one.reject(gate, key);
+    assert.equal(`${other.status} ${String(other.body['code'])}`, '422 idempotency_key_reused', other.text);
+  }
+  const winning = { idempotencyKey: 'win', body: { reason: 'yes' } };
+  assert.equal((await api.approve(gate, winning)).status, 200);
+  assert.deepEqual(await client.workflow.getHandle(runId).result(), { status: 'completed' });
+  for (const one of [api, otherApi]) {
+    for (const other of [
+      await one.reject(gate, winning),
+      await one.approve(gate, { ...winning, body: { reason: 'no' } }),
+    ]) {
+      assert.equal(`${other.status} ${String(other.body['code'])}`, '422 idempotency_key_reused', other.text);
+    }
+    assert.equal((await one.approve(gate, winning)).status, 200);
+  }
+  assert.equal((await factsOf(countersign, runId, 'approval_granted')).length, 1);
+});
+
+test('P2: two people with the same Idempotency-Key are two decisions with two verdicts', async () => {
+  const gate = await startGate('same-key');
+  const { runId } = gate;
+  const [ann, bob] = await Promise.all([
+    api.approve(gate, { as: 'ann', idempotencyKey: '1' }),
+    otherApi.approve(gate, { as: 'bob', idempotencyKey: '1' }),
+  ]);
+  const finals = [await api.final(ann, { as: 'ann' }), await otherApi.final(bob, { as: 'bob' })];
+  assert.deepEqual(finals.map(({ status }) => status).sort(), [200, 409]);
+  await client.workflow.getHandle(runId).result();
+  const [granted] = await factsOf(countersign, runId, 'approval_granted');
+  const won = finals.find(({ status }) => status === 200)?.body;
+  assert.equal(won?.['decisionId'], granted?.decision.decisionId);
+  assert.deepEqual(won?.['by'], granted?.by);
+  const lost = finals.find(({ status }) => status === 409)?.body['winner'] as { by: { id: string } };
+  assert.equal(lost.by.id, granted?.by.id);
+  for (const as of ['ann', 'bob']) {
+    const repeated = await api.approve(gate, { as, idempotencyKey: '1' });
+    assert.equal(repeated.status, as === granted?.by.id ? 200 : 409);
+  }
+});
+
+test('P2: two gates in a run and again under the same workflow id: four keys, four decisions', async () => {
+  const runId = temporal.id('again');
+  const gateNamed = (name: string) => {
+    return { name, tool: 'payments.refund', arguments: { order: runId, amount: '1.00' } };
+  };
+  const old: SeenGate[] = [];
+  const states: unknown[] = [];
+  for (const round of [1, 2]) {
+    const handle = await client.workflow.start('gatesInARow', {
+      workflowId: runId,
+      taskQueue,
+      args: [{ gates: [gateNamed('one'), gateNamed('two')] }],
+    });
+    for (const name of ['one', 'two']) {
+      const gate = await openGate(countersign, runId);
+      assert.equal(gate.position, name);
+      for (const earlier of old) {
+        // of this run: already decided; of the run before it: not found, whatever it was
+        const refused = await api.reject(earlier, { as: 'bob' });
+        assert.equal(refused.status, earlier.root === gate.root ? 409 : 404, refused.text);
+        assert.equal((await api.call('GET', `/approvals/${gate.key}`)).body['state'], 'pending');
+      }
+      const kind = round === 1 ? 'approve' : 'reject';
+      assert.equal((await api[kind](gate)).status, 200);
+      old.push(gate);
+    }
+    states.push(await handle.result());
+  }
+  assert.equal(new Set(old.map(({ key }) => key)).size, 4);
+  assert.deepEqual(states, [
+    ['approved', 'approved'],
+    ['rejected', 'rejected'],
+  ]);
+  assert.deepEqual(
+    (await paid(runId)).map(({ key }) => key),
+    [`${old[0]!.root}:one`, `${old[0]!.root}:two`],
+  );
+});
+
+test('P2: a decision for gate B before B is open is not a yes: B asks, and A is untouched', async () => {
+  const runId = temporal.id('early');
+  const argumentsOf = (item: string) => ({ order: `${runId}/${item}`, amount: '1.00' });
+  const gates = ['a', 'b'].map((item) => {
+    return { name: item, tool: 'payments.refund', arguments: argumentsOf(item) };
+  });
+  const handle = await client.workflow.start('gatesInARow', { workflowId: runId, taskQueue, args: [{ gates }] });
+  const a = await openGate(countersign, runId);
+  const { hash } = hashPayload({ tool: 'payments.refund', arguments: { ...argumentsOf('b'), currency: 'EUR' } });
+  const key = approvalKey({ workflowId: runId, position: 'b', root: a.root });
+  const b: SeenGate = { ...a, position: 'b', key, hash };
+
+  const early = await api.approve(b, { idempotencyKey: 'early' });
+  assert.equal(`${early.status} ${String(early.body['code'])}`, '409 not_open', early.text);
+  assert.ok(Number(early.headers.get('retry-after')) > 0);
+  const byHand = decisionOn(b, 'approve');
+  await countersign.sendDecision(runId, byHand);
+  assert.equal((await api.call('GET', `/approvals/${a.key}`)).body['state'], 'pending');
+  assert.equal((await api.call('GET', `/approvals/${b.key}`)).status, 409);
+
+  assert.equal((await api.reject(a)).status, 200);
+  assert.deepEqual(await openGate(countersign, runId), b);
+  const [refused] = await factsOf(countersign, runId, 'decision_refused');
+  assert.deepEqual([refused?.code, refused?.decision], ['not_open', byHand]);
+  assert.deepEqual(await paid(`${runId}/b`), []);
+  // the very same request counts now, and so would the very same signal
+  assert.equal((await api.approve(b, { idempotencyKey: 'early' })).status, 200);
+  assert.deepEqual(await handle.result(), ['rejected', 'approved']);
+  assert.equal((await paid(`${runId}/b`)).length, 1);
+});
+
+test('P2: an approval sent before anything was proposed approves none of what is proposed then', async () => {
+  const runId = temporal.id('before-proposal');
+  const gates = ['x', 'y'].map((item) => {
+    return { name: item, tool: 'payments.refund', arguments: { order: `${runId}/${item}`, amount: '1.00' } };
+  });
+  const before = { name: 'ask', tool: 'notify.send', arguments: { order: `${runId}/model` } };
+  await ledger.hold();
+  const args = [{ before, gates }];
+  const handle = await client.workflow.start('effectThenGates', { workflowId: runId, taskQueue, args });
+  await eventually(async () => (await paid(`${runId}/model`)).length === 1, { message: 'the model is asked' });
+  const run = await countersign.describeRun(runId);
+  const root = run?.root ?? '';
+  for (const { name: position, tool, arguments: args } of gates) {
+    const key = approvalKey({ workflowId: runId, position, root });
+    const { hash } = hashPayload({ tool, arguments: { ...args, currency: 'EUR' } });
+    const gate = { runId, root, key, position, hash };
+    await countersign.sendDecision(runId, decisionOn(gate, 'approve'));
+    assert.equal((await api.approve(gate)).status, 409);
+  }
+  await ledger.release();
+  const seen = await openGates(countersign, runId, 2);
+  const refused = await factsOf(countersign, runId, 'decision_refused');
+  assert.deepEqual(refused.map(({ code }) => code), ['not_open', 'not_open']);
+  for (const gate of seen) assert.equal((await api.reject(gate)).status, 200);
+  assert.deepEqual(await handle.result(), ['rejected', 'rejected']);
+  assert.deepEqual([...(await paid(`${runId}/x`)), ...(await paid(`${runId}/y`))], []);
+});
+
+test('P2: a decision while the run is completing is 200 or 409, and a late one starts no run', async () => {
+  for (let round = 0; round < 25; round += 1) {
+    const gate = await startGate('closing', question);
+    const { runId } = gate;
+    const before = await countersign.describeRun(runId);
+    const winner = api.approve(gate);
+    let ended = false;
+    const end = client.workflow.getHandle(runId).result().then(() => (ended = true));
+    const late: Answer[] = [];
+    // one after the other, without a pause, until the run has ended and one more after it
+    for (let more = true; more; ) {
+      more = !ended;
+      late.push(await otherApi.reject(gate, { as: 'bob', idempotencyKey: `late-${late.length}` }));
+    }
+    await end;
+    const answers = [await winner, ...late];
+    await assertAllInHistory(runId, answers);
+    const finals: Answer[] = [];
+    for (const [index, answer] of answers.entries()) {
+      finals.push(await api.final(answer, { as: index === 0 ? 'ann' : 'bob' }));
+    }
+    const states = finals.map(({ status }) => status);
+    assert.ok(states.every((status) => status === 200 || status === 409), states.join());
+    const settled = await countersign.readTrail(runId);
+    const wins = settled.filter(({ type }) => type === 'approval_granted' || type === 'approval_rejected');
+    assert.equal(wins.length, 1);
+    const after = await countersign.describeRun(runId);
+    assert.equal(after?.temporalRunId, before?.temporalRunId);
+    assert.equal(after?.closeStatus, 'completed');
+  }
+});

@@ -1,0 +1,151 @@
+// A real API for tests on a real server: the app of `countersign api` with the real client, behind HTTP on a
+// port of the system's choice. Several of them on one Temporal stand for several API processes.
+import { Client } from '@temporalio/client';
+import { buildApp } from '../../src/api/app.ts';
+import type { ApiDeps } from '../../src/api/deps.ts';
+import { createClient } from '../../src/client.ts';
+import type { CountersignClient } from '../../src/countersign-client.ts';
+import { signProof } from '../../src/core/proof.ts';
+import { inputProblems } from '../../src/core/spec/input.ts';
+import { checkSpecObject } from '../../src/core/spec/load.ts';
+import { addToken, openSecrets } from '../../src/secrets.ts';
+import { connectTemporal } from '../../src/temporal-connection.ts';
+import { findToken } from '../../src/tokens.ts';
+import { serveApp, type Answer } from './api-harness.ts';
+import { closeAfterFile } from './cleanup.ts';
+import { eventually } from './eventually.ts';
+import { fetchHistory } from './history.ts';
+import type { TestTemporal } from './temporal.ts';
+import { testTools } from './tools.ts';
+
+export interface ApiServerOptions {
+  secretsFile: string;
+  /** ids of those who get a token; default `ann` and `bob` */
+  people?: readonly string[];
+  /** Default the product's. */
+  receiptBudgetMs?: number;
+  /** puts something between the API and Temporal */
+  wrapClient?: (client: CountersignClient) => CountersignClient;
+}
+
+export interface HttpCall {
+  /** a person's id, or `nobody`: no credentials; default `ann` */
+  as?: string;
+  headers?: Record<string, string>;
+  idempotencyKey?: string;
+  /** sent as JSON; a string, bytes or a stream as they are */
+  body?: unknown;
+}
+
+export interface ApiServer {
+  url: string;
+  /** what the API logged */
+  logged: Record<string, unknown>[];
+  call(method: string, path: string, more?: HttpCall): Promise<Answer>;
+  approve(gate: { key: string; hash: string }, more?: HttpCall): Promise<Answer>;
+  reject(gate: { key: string }, more?: HttpCall): Promise<Answer>;
+  /** The answer; where it was 202, what its Location says in the end. Needs a worker. */
+  final(answer: Answer, more?: HttpCall): Promise<Answer>;
+  close(): Promise<void>;
+}
+
+/** Above all deadlines of one request together (decide.ts: 5 + 20 + 5 + 3, and 25 s to read a late one's answer). */
+const hangMs = 60_000;
+
+export async function startApi(
+  { address, namespace, taskQueue }: Pick<TestTemporal, 'address' | 'namespace' | 'taskQueue'>,
+  options: ApiServerOptions,
+): Promise<ApiServer> {
+  const { secretsFile, people = ['ann', 'bob'], receiptBudgetMs, wrapClient } = options;
+  const tokens = new Map<string, string>();
+  for (const id of people) {
+    tokens.set(id, await addToken(secretsFile, { id, name: id.toUpperCase(), roles: ['finance'] }));
+  }
+  // opened after the tokens were made: an open one sees a change only within a second
+  const { secrets } = await openSecrets({ path: secretsFile, create: false });
+  const { connection } = connectTemporal({ address, namespace });
+  const client = createClient({ client: new Client({ connection, namespace }), namespace, taskQueue });
+  const tools = testTools('http://127.0.0.1:9');
+  const logged: Record<string, unknown>[] = [];
+  const deps: ApiDeps = {
+    client: wrapClient?.(client) ?? client,
+    specs: { get: () => undefined, names: () => [], problemOf: () => undefined },
+    checkInlineSpec: (value) => {
+      const checked = checkSpecObject(value, { tools });
+      return 'spec' in checked ? checked : { problems: checked.problems.map(({ message }) => message) };
+    },
+    checkInput: (spec, input) => inputProblems(spec.input, input),
+    authenticate: (presented) => findToken(secrets.tokens(), presented),
+    sign: (decision, { workflowId }) => signProof(decision, { namespace, workflowId }, secrets.signingKey()),
+    log: (fields) => logged.push(fields),
+    now: () => Date.now(),
+    ...(receiptBudgetMs === undefined ? {} : { receiptBudgetMs }),
+  };
+  const server = await serveApp(buildApp(deps));
+  let closed: Promise<void> | undefined;
+  const close = (): Promise<void> => (closed ??= Promise.resolve(server.close()).then(() => connection.close()));
+  closeAfterFile(close);
+
+  async function call(method: string, path: string, more: HttpCall = {}): Promise<Answer> {
+    const { as = 'ann', headers = {}, idempotencyKey, body } = more;
+    const raw = typeof body === 'string' || body instanceof Uint8Array || body instanceof ReadableStream;
+    const token = tokens.get(as);
+    if (token === undefined && as !== 'nobody') throw new Error(`"${as}" has no token at this API`);
+    const response = await fetch(server.url + path, {
+      method,
+      headers: {
+        ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
+        ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+        ...(idempotencyKey === undefined ? {} : { 'idempotency-key': idempotencyKey }),
+        ...headers,
+      },
+      ...(body === undefined ? {} : { body: raw ? (body as string) : JSON.stringify(body), duplex: 'half' }),
+      signal: AbortSignal.timeout(hangMs),
+    });
+    const text = await response.text();
+    const isJson = /json$/.test(response.headers.get('content-type') ?? '');
+    const parsed: unknown = isJson && text !== '' ? JSON.parse(text) : {};
+    return { status: response.status, headers: response.headers, body: parsed as Answer['body'], text };
+  }
+
+  return {
+    url: server.url,
+    logged,
+    call,
+    approve: ({ key, hash }, more = {}) =>
+      call('POST', `/approvals/${key}/approve`, {
+        ...more,
+        headers: { 'if-match': `"${hash}"`, ...more.headers },
+      }),
+    reject: ({ key }, more = {}) => call('POST', `/approvals/${key}/reject`, more),
+    async final(answer, more = {}) {
+      if (answer.status !== 202) return answer;
+      const location = answer.headers.get('location');
+      if (location === null) throw new Error(`202 without a Location: ${answer.text}`);
+      return eventually(
+        async () => {
+          const later = await call('GET', location, { as: more.as ?? 'ann' });
+          return later.status === 202 ? undefined : later;
+        },
+        { message: `an answer other than 202 at ${location}` },
+      );
+    },
+    close,
+  };
+}
+
+/**
+ * How often each decision id stands in the history of the run's current execution, as a signal. What any
+ * door answered with 2xx must be in there.
+ */
+export async function signalledIds(client: Client, runId: string): Promise<Map<string, number>> {
+  const counts = new Map<string, number>();
+  for (const { workflowExecutionSignaledEventAttributes: signal } of (await fetchHistory(client, runId))
+    .events ?? []) {
+    const data = signal?.signalName === 'decide' ? signal.input?.payloads?.[0]?.data : undefined;
+    if (data === undefined || data === null) continue;
+    const { decisionId } = JSON.parse(Buffer.from(data).toString()) as { decisionId: string };
+    counts.set(decisionId, (counts.get(decisionId) ?? 0) + 1);
+  }
+  return counts;
+}
