@@ -8,6 +8,7 @@ import tseslint from 'typescript-eslint';
 /** Core files that workflow code may import: no node:, no Buffer, no libraries. Paths under src/core. */
 const sandboxSafeCore = [
   'approval-key.ts',
+  'approval-memo.ts',
   'case-text.ts',
   'case.ts',
   'decision.ts',

@@ -12,6 +12,7 @@ import {
   WorkflowExecutionAlreadyStartedError,
   WorkflowNotFoundError,
   type Client,
+  type WorkflowStartOptions,
 } from '@temporalio/client';
 import {
   NoWorkerError,
@@ -20,12 +21,21 @@ import {
   type ListRunsQuery,
   type RecordedSignal,
   type RunPage,
+  type StartApprovalRequest,
   type StartRunRequest,
   type StartRunResult,
 } from './countersign-client.ts';
-import { memoFields, queryNames, searchAttributes, signalNames, workflowTypes } from './core/names.ts';
+import { pendingMemo } from './core/approval-memo.ts';
+import {
+  approvalMemoField,
+  memoFields,
+  queryNames,
+  searchAttributes,
+  signalNames,
+  workflowTypes,
+} from './core/names.ts';
 import type { Execution } from './core/history-event.ts';
-import type { RunSpecInput } from './core/recording.ts';
+import type { RequestApprovalInput, RunSpecInput } from './core/recording.ts';
 import { readSignal } from './core/signal.ts';
 import { decodeTrail } from './core/trail.ts';
 import type { Receipt } from './core/verdict.ts';
@@ -69,7 +79,20 @@ export function createClient(options: ClientOptions): CountersignClient {
     });
 
   return {
-    startRun: (request) => call(() => start(client, taskQueue, request)),
+    startRun: (request) => call(() => startRun(client, taskQueue, request)),
+
+    startApproval: (request) => call(() => startApproval(client, taskQueue, request)),
+
+    cancelRun: (runId) =>
+      call(async () => {
+        try {
+          await client.workflow.getHandle(runId).cancel();
+          return true;
+        } catch (error) {
+          if (error instanceof WorkflowNotFoundError) return false;
+          throw error;
+        }
+      }),
 
     describeRun: (runId) =>
       call(async () => {
@@ -85,7 +108,10 @@ export function createClient(options: ClientOptions): CountersignClient {
     listRuns: (query) => list(runsQuery(query), query.pageSize, query.cursor),
 
     listAwaiting: ({ spec, tool, pageSize, cursor }) => {
-      const parts = [`ExecutionStatus = 'Running'`, equals(searchAttributes.status, 'awaiting_approval')];
+      const parts = [
+        `ExecutionStatus = 'Running'`,
+        `${searchAttributes.status} IN ('awaiting_approval', 'in_doubt')`,
+      ];
       if (spec !== undefined) parts.push(equals(searchAttributes.spec, spec));
       if (tool !== undefined) parts.push(equals(searchAttributes.tools, tool));
       return list(parts.join(' AND '), pageSize, cursor);
@@ -138,7 +164,7 @@ function findSignal(chain: readonly Execution[], decisionId: string): RecordedSi
   return undefined;
 }
 
-async function start(client: Client, taskQueue: string, request: StartRunRequest): Promise<StartRunResult> {
+function startRun(client: Client, taskQueue: string, request: StartRunRequest): Promise<StartRunResult> {
   const { runId, spec, specRef, trigger, startedBy, requestHash } = request;
   const input = {
     v: 1,
@@ -148,27 +174,64 @@ async function start(client: Client, taskQueue: string, request: StartRunRequest
     trigger,
     startedBy,
   } as unknown as RunSpecInput;
+  return start(client, runId, workflowTypes.runSpec, {
+    args: [input],
+    taskQueue,
+    memo: { [memoFields.request]: requestHash },
+    typedSearchAttributes: new TypedSearchAttributes([keyword(searchAttributes.spec, spec.name)]),
+  });
+}
+
+/** The frozen case, its memo and its attributes are in the start call: the gate is open from the first event. */
+function startApproval(
+  client: Client,
+  taskQueue: string,
+  request: StartApprovalRequest,
+): Promise<StartRunResult> {
+  const { runId, case: frozen, trigger, startedBy, requestHash } = request;
+  const input = { v: 1, case: frozen, trigger, startedBy } as unknown as RequestApprovalInput;
+  const tools = defineSearchAttributeKey(searchAttributes.tools, SearchAttributeType.KEYWORD_LIST);
+  const expiresAt = defineSearchAttributeKey(searchAttributes.expiresAt, SearchAttributeType.DATETIME);
+  return start(client, runId, workflowTypes.requestApproval, {
+    args: [input],
+    taskQueue,
+    memo: {
+      [memoFields.request]: requestHash,
+      [approvalMemoField(frozen.position)]: pendingMemo(frozen),
+    },
+    typedSearchAttributes: new TypedSearchAttributes([
+      keyword(searchAttributes.status, 'awaiting_approval'),
+      { key: tools, value: frozen.tool === undefined ? [] : [frozen.tool] },
+      { key: expiresAt, value: new Date(frozen.expiresAt) },
+    ]),
+  });
+}
+
+async function start(
+  client: Client,
+  workflowId: string,
+  workflowType: string,
+  options: Pick<WorkflowStartOptions, 'taskQueue' | 'memo' | 'typedSearchAttributes'> & { args: [unknown] },
+): Promise<StartRunResult> {
   try {
-    await client.workflow.start(workflowTypes.runSpec, {
-      args: [input],
-      workflowId: runId,
-      taskQueue,
+    await client.workflow.start(workflowType, {
+      ...options,
+      workflowId,
       // a closed run of that id is the answer to a repeated request too
       workflowIdReusePolicy: 'REJECT_DUPLICATE',
-      memo: { [memoFields.request]: requestHash },
-      typedSearchAttributes: new TypedSearchAttributes([keyword(searchAttributes.spec, spec.name)]),
     });
     return { started: true };
   } catch (error) {
     if (!(error instanceof WorkflowExecutionAlreadyStartedError)) throw error;
-    const { memo } = await client.workflow.getHandle(runId).describe();
+    const { memo } = await client.workflow.getHandle(workflowId).describe();
     const stored: unknown = memo?.[memoFields.request];
     return { started: false, ...(typeof stored === 'string' ? { requestHash: stored } : {}) };
   }
 }
 
 function runsQuery({ status, spec, since }: ListRunsQuery): string {
-  const parts = [equals('WorkflowType', workflowTypes.runSpec)];
+  const types = Object.values(workflowTypes).map((type) => `'${type}'`);
+  const parts = [`WorkflowType IN (${types.join(', ')})`];
   if (status !== undefined) parts.push(statusQuery(status));
   if (spec !== undefined) parts.push(equals(searchAttributes.spec, spec));
   if (since !== undefined) parts.push(`StartTime >= '${new Date(since).toISOString()}'`);
@@ -180,15 +243,17 @@ function statusQuery(status: string): string {
   const attribute = searchAttributes.status;
   switch (status) {
     case 'running':
-      return `ExecutionStatus = 'Running' AND (${attribute} IS NULL OR ${attribute} != 'awaiting_approval')`;
+      return `ExecutionStatus = 'Running' AND (${attribute} IS NULL OR ${attribute} = 'running')`;
     case 'awaiting_approval':
+    case 'in_doubt':
       return `ExecutionStatus = 'Running' AND ${equals(attribute, status)}`;
     case 'completed':
-      return `ExecutionStatus = 'Completed' AND (${attribute} IS NULL OR ${attribute} != 'rejected')`;
+      return `ExecutionStatus = 'Completed' AND (${attribute} IS NULL OR ${attribute} NOT IN ('rejected', 'cancelled'))`;
     case 'rejected':
       return `ExecutionStatus = 'Completed' AND ${equals(attribute, status)}`;
     case 'cancelled':
-      return `ExecutionStatus = 'Canceled'`;
+      // a withdrawal ends a run as completed: only Temporal's own cancellation closes it as cancelled
+      return `(ExecutionStatus = 'Canceled' OR (ExecutionStatus = 'Completed' AND ${equals(attribute, status)}))`;
     case 'failed':
       return `ExecutionStatus IN ('Failed', 'TimedOut', 'Terminated')`;
     default:

@@ -1,6 +1,6 @@
 // The contract between those who start, list, read and decide (API, tests) and Temporal. `client.ts` is
 // the real one; tests of the API alone use a fake that keeps the same rules.
-import type { ApprovalMemo, SpecRef } from './core/case.ts';
+import type { ApprovalMemo, CaseRecord, SpecRef } from './core/case.ts';
 import type { Decision } from './core/decision.ts';
 import type { Json } from './core/json.ts';
 import type { Spec } from './core/spec/spec.ts';
@@ -27,6 +27,14 @@ export interface StartRunRequest {
   trigger: Trigger;
   startedBy: Actor;
   /** hash of the whole request, kept in the memo to tell a repeated start from another one */
+  requestHash: string;
+}
+
+export interface StartApprovalRequest {
+  runId: string;
+  case: Omit<CaseRecord, 'key' | 'root'>;
+  trigger: Trigger;
+  startedBy: Actor;
   requestHash: string;
 }
 
@@ -88,6 +96,9 @@ export interface RecordedSignal {
  */
 export interface CountersignClient {
   startRun(request: StartRunRequest): Promise<StartRunResult>;
+  startApproval(request: StartApprovalRequest): Promise<StartRunResult>;
+  /** True when Temporal has the request in history; false: no open run of that id. */
+  cancelRun(runId: string): Promise<boolean>;
   /** The current execution of that workflow id, whatever its type; undefined: none (any more). */
   describeRun(runId: string): Promise<RunDescription | undefined>;
   listRuns(query: ListRunsQuery): Promise<RunPage>;

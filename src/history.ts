@@ -4,6 +4,7 @@ import { WorkflowNotFoundError, type Client, type WorkflowHandle } from '@tempor
 import type { Payload, PayloadCodec } from '@temporalio/common';
 import type { Execution, FailureInfo, HistoryEvent } from './core/history-event.ts';
 import type { Json } from './core/json.ts';
+import { memoFields } from './core/names.ts';
 import type { RawPayload } from './core/signal.ts';
 
 type History = Awaited<ReturnType<WorkflowHandle['fetchHistory']>>;
@@ -89,6 +90,7 @@ function bodyOf(event: ProtoEvent): Body | undefined {
       workflowType: started.workflowType?.name ?? '',
       input: jsonOf(started.input),
       firstRunId: started.firstExecutionRunId ?? '',
+      ...handedDown(started),
       ...(started.continuedExecutionRunId ? { continuedRunId: started.continuedExecutionRunId } : {}),
     };
   }
@@ -114,6 +116,15 @@ function bodyOf(event: ProtoEvent): Body | undefined {
     };
   }
   return activityBody(event) ?? endBody(event);
+}
+
+/** As src/workflows/run.ts takes it: only in a run that has a parent. */
+function handedDown(started: NonNullable<ProtoEvent['workflowExecutionStartedEventAttributes']>) {
+  const field = started.memo?.fields?.[memoFields.root];
+  if (!started.parentWorkflowExecution?.workflowId || field == null) return {};
+  const given = decode(field) as { root?: unknown; prefix?: unknown } | null;
+  const { root, prefix } = given ?? {};
+  return typeof root === 'string' && typeof prefix === 'string' ? { handedDown: { root, prefix } } : {};
 }
 
 function localActivity(marker: NonNullable<ProtoEvent['markerRecordedEventAttributes']>): Body {

@@ -22,8 +22,8 @@ const closeStatuses: Record<number, CloseStatus> = {
 export async function describeExecution(client: Client, info: ExecutionInfo): Promise<RunDescription> {
   const runId = info.execution?.workflowId ?? '';
   const temporalRunId = info.execution?.runId ?? '';
-  const root = info.firstRunId || temporalRunId;
   const memo = await decodeFields(client, info.memo?.fields);
+  const root = handedDownRoot(info, memo[memoFields.root]) ?? (info.firstRunId || temporalRunId);
   const attributes = info.searchAttributes?.indexedFields;
   const closeStatus = closeStatuses[Number(info.status ?? 1)];
   const status = attribute(attributes?.[searchAttributes.status]);
@@ -42,6 +42,13 @@ export async function describeExecution(client: Client, info: ExecutionInfo): Pr
     ...(info.closeTime ? { closedAt: millis(info.closeTime) ?? 0 } : {}),
     approvals: Object.entries(memo).flatMap(([field, value]) => approvalEntry(field, value, runId, root)),
   };
+}
+
+/** As src/workflows/run.ts takes it: only in a run that has a parent. */
+function handedDownRoot(info: ExecutionInfo, given: unknown): string | undefined {
+  if (!info.parentExecution?.workflowId || typeof given !== 'object' || given === null) return undefined;
+  const { root } = given as { root?: unknown };
+  return typeof root === 'string' ? root : undefined;
 }
 
 function approvalEntry(field: string, value: unknown, workflowId: string, root: string): ApprovalEntry[] {

@@ -1,8 +1,9 @@
 // The one check that every door shares. It judges a decision that an open gate took from its queue: form,
-// key, proof, deadline, hash, and the current spec. Its recorded result is the verdict and, with an
-// approval, the grant. It uses no network, and it may run more than once.
+// key, proof, deadline, hash, the current spec, and what the decision brings with it. Its recorded result
+// is the verdict and, with an approval, the grant. It uses no network, and it may run more than once.
 import { ApplicationFailure } from '@temporalio/activity';
-import type { Grant, VerdictRecord } from '../core/case.ts';
+import type { CaseRecord, Grant, VerdictRecord } from '../core/case.ts';
+import type { DecisionKind } from '../core/decision.ts';
 import { issueGrant } from '../core/grant.ts';
 import { shortHash } from '../core/hash.ts';
 import { verifyProof } from '../core/proof.ts';
@@ -10,6 +11,7 @@ import type { AdmitDecisionInput } from '../core/recording.ts';
 import { JsonProblemError, parseStrictJson } from '../core/strict-json.ts';
 import type { DecidedBy, RefusalCode } from '../core/verdict.ts';
 import type { ActivityDeps } from './deps.ts';
+import { FreezeProblem, freezeCall } from './freeze-call.ts';
 
 interface Refusal {
   code: RefusalCode;
@@ -22,8 +24,26 @@ interface Proof {
   signedAt?: number;
 }
 
+interface Where {
+  namespace: string;
+  workflowId: string;
+}
+
 /** Less than the 2 s of policies.ts, so that a check that hangs still fails by its own word. */
 const checkTimeoutMs = 1_500;
+
+/** What each kind of gate takes; delegation and unvoting come with the policies. */
+const taken: Record<CaseRecord['phase'], readonly DecisionKind[]> = {
+  before: ['approve', 'reject', 'edit', 'respond', 'amend', 'withdraw', 'comment'],
+  step: ['approve', 'reject', 'withdraw', 'comment'],
+  'in-doubt': ['approve', 'reject', 'respond', 'comment'],
+};
+
+/** Sent on behalf of one person and for no other: never without a valid proof. */
+const alwaysProven: readonly DecisionKind[] = ['amend', 'withdraw', 'delegate'];
+
+/** They let something run or go on, so they hold only under the spec that was shown. */
+const needSpec: readonly DecisionKind[] = ['approve', 'edit', 'respond'];
 
 export function createAdmitDecision(deps: ActivityDeps, place: () => { workflowId: string }) {
   return async function admitDecision(input: AdmitDecisionInput): Promise<VerdictRecord> {
@@ -39,11 +59,6 @@ export function createAdmitDecision(deps: ActivityDeps, place: () => { workflowI
   };
 }
 
-interface Where {
-  namespace: string;
-  workflowId: string;
-}
-
 async function judge(deps: ActivityDeps, input: AdmitDecisionInput, where: Where): Promise<VerdictRecord> {
   const { position, key, root, decision } = input;
   const claimed: DecidedBy = { ...decision.by, verified: false };
@@ -51,10 +66,30 @@ async function judge(deps: ActivityDeps, input: AdmitDecisionInput, where: Where
 
   const proof = formProblem(input) ?? (await proofOf(deps, input, where));
   if ('code' in proof) return { ...record, by: claimed, verdict: 'refused', ...proof };
-  const refusal = deadlineProblem(input, proof) ?? contentProblem(deps, input);
-  if (refusal !== undefined) return { ...record, by: proof.by, verdict: 'refused', ...refusal };
-  const grant = grantFor(deps, input, where);
-  return { ...record, by: proof.by, verdict: 'accepted', ...(grant === undefined ? {} : { grant }) };
+  const refused = (refusal: Refusal): VerdictRecord => ({
+    ...record,
+    by: proof.by,
+    verdict: 'refused',
+    ...refusal,
+  });
+  const refusal =
+    personProblem(input) ??
+    deadlineProblem(input, proof) ??
+    contentProblem(input) ??
+    specProblem(deps, input);
+  if (refusal !== undefined) return refused(refusal);
+
+  const anew = await freezeAnew(deps, input);
+  if (anew !== undefined && 'code' in anew) return refused(anew);
+  const payloadHash = anew?.payloadHash ?? input.case.payloadHash;
+  const grant = grantFor(deps, input, where, payloadHash);
+  return {
+    ...record,
+    by: proof.by,
+    verdict: 'accepted',
+    ...(grant === undefined ? {} : { grant }),
+    ...(anew === undefined ? {} : { case: anew }),
+  };
 }
 
 async function withTimeout<T>(work: Promise<T>, ms: number): Promise<T> {
@@ -70,7 +105,7 @@ async function withTimeout<T>(work: Promise<T>, ms: number): Promise<T> {
 }
 
 /** The workflow read the text with JSON.parse; duplicate keys and inexact numbers are seen only here. */
-function formProblem({ text, decision, key, root }: AdmitDecisionInput): Refusal | undefined {
+function formProblem({ text, decision, key, root, case: frozen }: AdmitDecisionInput): Refusal | undefined {
   try {
     parseStrictJson(text);
   } catch (error) {
@@ -80,8 +115,16 @@ function formProblem({ text, decision, key, root }: AdmitDecisionInput): Refusal
   if (decision.key !== key || decision.root !== root) {
     return { code: 'unknown_key', message: 'the decision names another approval' };
   }
-  if (decision.decision !== 'approve' && decision.decision !== 'reject') {
-    return { code: 'not_allowed', message: `this gate takes approve and reject, not ${decision.decision}` };
+  const kinds = taken[frozen.phase];
+  if (!kinds.includes(decision.decision)) {
+    return { code: 'not_allowed', message: `this gate takes ${kinds.join(', ')}, not ${decision.decision}` };
+  }
+  if (decision.output !== undefined)
+    return { code: 'malformed', message: 'output is for an after gate only' };
+  const needs = { edit: 'arguments', amend: 'arguments', respond: 'result' } as const;
+  const missing = needs[decision.decision as keyof typeof needs];
+  if (missing !== undefined && decision[missing] === undefined) {
+    return { code: 'malformed', message: `a decision "${decision.decision}" needs ${missing}` };
   }
   return undefined;
 }
@@ -92,12 +135,32 @@ async function proofOf(
   where: Where,
 ): Promise<Proof | Refusal> {
   if (decision.proof === undefined) {
+    if (alwaysProven.includes(decision.decision)) {
+      return { code: 'unproven', message: `${decision.decision} always needs a proof; send it by the API` };
+    }
     if (deps.unsigned !== 'refuse') return { by: { ...decision.by, verified: false } };
     return { code: 'unproven', message: 'this deployment takes signed decisions only (unsigned: refuse)' };
   }
   const verified = await verifyProof(decision, where, deps.proofKeys(), takenUpAt);
   if (!verified.ok) return { code: 'unproven', message: `the proof does not hold: ${verified.reason}` };
   return { by: { ...decision.by, verified: true }, signedAt: verified.signedAt };
+}
+
+/** Only the requester changes a request; they, or an admin, take it back. */
+function personProblem({ case: { requestedBy }, decision }: AdmitDecisionInput): Refusal | undefined {
+  const isRequester = requestedBy !== undefined && requestedBy.id === decision.by.id;
+  const isAdmin = decision.by.roles?.includes('admin') === true;
+  if (decision.decision === 'amend' && !isRequester) {
+    return {
+      code: 'not_allowed',
+      message: `only ${requestedBy?.id ?? 'the requester'} may amend this request`,
+    };
+  }
+  if (decision.decision === 'withdraw' && !isRequester && !isAdmin) {
+    const who = requestedBy === undefined ? 'an admin' : `${requestedBy.id} or an admin`;
+    return { code: 'not_allowed', message: `only ${who} may withdraw this request` };
+  }
+  return undefined;
 }
 
 /**
@@ -113,31 +176,58 @@ function deadlineProblem({ case: frozen, decision, takenUpAt }: AdmitDecisionInp
   return { code: 'expired' as const, message: `the approval expired at ${deadline}` };
 }
 
-function contentProblem(deps: ActivityDeps, { case: frozen, decision }: AdmitDecisionInput) {
-  if (decision.payloadHash !== undefined && decision.payloadHash !== frozen.payloadHash) {
-    return {
-      code: 'payload_changed' as const,
-      message: `decided on ${shortHash(decision.payloadHash)}, the payload is ${shortHash(frozen.payloadHash)}`,
-    };
-  }
-  if (decision.decision === 'reject' || frozen.spec === undefined) return undefined;
+function contentProblem({ case: frozen, decision }: AdmitDecisionInput): Refusal | undefined {
+  if (decision.payloadHash === undefined || decision.payloadHash === frozen.payloadHash) return undefined;
+  return {
+    code: 'payload_changed',
+    message: `decided on ${shortHash(decision.payloadHash)}, the payload is ${shortHash(frozen.payloadHash)}`,
+  };
+}
+
+function specProblem(
+  deps: ActivityDeps,
+  { case: frozen, decision }: AdmitDecisionInput,
+): Refusal | undefined {
+  if (!needSpec.includes(decision.decision) || frozen.spec === undefined) return undefined;
   const current = deps.currentSpecHash(frozen.spec.name);
   if (current === frozen.spec.hash) return undefined;
   const now = current === undefined ? 'it is gone' : `it is ${shortHash(current)} now`;
   return {
-    code: 'spec_changed' as const,
+    code: 'spec_changed',
     message: `spec "${frozen.spec.name}" was ${shortHash(frozen.spec.hash)} when the run started, ${now}; restore it, or reject`,
   };
 }
 
+/** The case of an edit or an amendment, frozen and hashed as the first one was. */
+async function freezeAnew(
+  deps: ActivityDeps,
+  { decision, whole, position }: AdmitDecisionInput,
+): Promise<CaseRecord | Refusal | undefined> {
+  if (decision.decision !== 'edit' && decision.decision !== 'amend') return undefined;
+  if (whole?.tool === undefined) throw new TypeError('an edit is judged on the whole case');
+  try {
+    const call = { tool: whole.tool, arguments: decision.arguments ?? null };
+    return { ...whole, ...(await freezeCall(deps.tools, position, call, undefined)) };
+  } catch (error) {
+    if (!(error instanceof FreezeProblem)) throw error;
+    const code = error.code === 'payload_too_large' ? 'too_large' : 'invalid_edit';
+    return { code, message: error.message };
+  }
+}
+
 function grantFor(
   deps: ActivityDeps,
-  { case: frozen, decision, position, key, root }: AdmitDecisionInput,
+  { case: frozen, decision, position, key, root, prefix }: AdmitDecisionInput,
   where: Where,
+  payloadHash: string,
 ): Grant | undefined {
-  if (decision.decision !== 'approve' || frozen.phase !== 'before' || frozen.tool === undefined)
-    return undefined;
-  const { tool, payloadHash } = frozen;
-  const { decisionId } = decision;
-  return issueGrant({ v: 1, ...where, key, root, position, tool, payloadHash, decisionId }, deps.grantKeys());
+  const { decisionId, decision: kind } = decision;
+  const { tool, doubt } = frozen;
+  if ((kind !== 'approve' && kind !== 'edit') || tool === undefined) return undefined;
+  const right =
+    doubt === undefined
+      ? { position, payloadHash }
+      : { position: doubt.retryPosition, payloadHash: doubt.effectHash };
+  const chain = prefix === undefined ? {} : { prefix };
+  return issueGrant({ v: 1, ...where, key, root, ...chain, ...right, tool, decisionId }, deps.grantKeys());
 }

@@ -13,10 +13,10 @@ const defaultTtlMs = 7 * 24 * 60 * 60 * 1_000;
 
 export function createFreezeCase(deps: ActivityDeps) {
   return async function freezeCase(input: FreezeCaseInput): Promise<CaseRecord | ProblemRecord> {
-    const { position, key, root, now, reasoning, spec } = input;
+    const { position, key, root, now, reasoning, spec, requestedBy } = input;
     try {
       const policy = { ttlMs: ttlOf(input, deps.approvalTtlMs ?? defaultTtlMs) };
-      const subject = input.phase === 'before' ? await freezeBefore(deps, input) : freezeQuestion(input);
+      const subject = await freezeSubject(deps, input);
       checkText(position, { title: subject.title, reasoning });
       return {
         v: 1,
@@ -30,6 +30,7 @@ export function createFreezeCase(deps: ActivityDeps) {
         requestedAt: now,
         expiresAt: now + policy.ttlMs,
         ...(spec === undefined ? {} : { spec }),
+        ...(requestedBy === undefined ? {} : { requestedBy }),
         ...(deps.baseUrl === undefined ? {} : { url: `${deps.baseUrl}/approvals/${key}` }),
       };
     } catch (error) {
@@ -38,11 +39,30 @@ export function createFreezeCase(deps: ActivityDeps) {
   };
 }
 
+function freezeSubject(deps: ActivityDeps, input: FreezeCaseInput) {
+  switch (input.phase) {
+    case 'before':
+      return freezeBefore(deps, input);
+    case 'step':
+      return freezeQuestion(input);
+    case 'in-doubt':
+      return freezeDoubt(input);
+  }
+}
+
 async function freezeBefore(deps: ActivityDeps, input: FreezeCaseInput) {
   const tool = input.tool ?? '';
   const call = { tool, arguments: input.arguments ?? {} };
   const frozen = await freezeCall(deps.tools, input.position, call, input.scope);
   return { phase: 'before' as const, title: titleOf(input) ?? tool, tool, ...frozen };
+}
+
+/** The arguments were frozen with the effect's own gate; here they are hashed with the key that went downstream. */
+function freezeDoubt({ position, tool = '', arguments: args = null, doubt, effect }: FreezeCaseInput) {
+  if (doubt === undefined || effect === undefined) throw new TypeError('a case in doubt names its effect');
+  const { hash } = frozenHash(position, { tool, arguments: args, idempotencyKey: doubt.idempotencyKey });
+  const title = `Did ${tool} happen?`;
+  return { phase: 'in-doubt' as const, title, tool, arguments: args, payloadHash: hash, doubt, effect };
 }
 
 function freezeQuestion(input: FreezeCaseInput) {

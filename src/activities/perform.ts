@@ -25,7 +25,7 @@ export function createPerform(deps: ActivityDeps) {
       checkRight(deps, input, tool, context.info.workflowExecution?.workflowId ?? '');
     });
 
-    const fullKey = idempotencyKey(input.root, input.position);
+    const fullKey = idempotencyKey(input.root, input.position, input.prefix);
     const key = fullKey.length > (tool.keyMaxLength ?? Infinity) ? shortKey(fullKey) : fullKey;
     const { position, root, payloadHash } = input;
     deps.log('effect started', {
@@ -75,7 +75,12 @@ function checkRight(deps: ActivityDeps, input: PerformInput, tool: Tool, workflo
   if (grant === undefined) return;
   const problem = grantProblem(grant, { namespace: deps.namespace, workflowId }, deps.grantKeys());
   if (problem !== undefined) throw refusal('grant_invalid', `the grant is refused: ${problem}`);
-  if (grant.tool !== tool.name || grant.position !== input.position || grant.root !== input.root) {
+  const ofThisCall =
+    grant.tool === tool.name &&
+    grant.position === input.position &&
+    grant.root === input.root &&
+    grant.prefix === input.prefix;
+  if (!ofThisCall) {
     throw refusal('grant_invalid', `the grant is for tool "${grant.tool}" at "${grant.position}"`);
   }
   if (grant.payloadHash !== hash) throw changed(grant.payloadHash, hash);

@@ -2,7 +2,7 @@
 // result describes itself: {v, kind, position, key, root, …}. Decoders keep reading every earlier `v`.
 import type { Decision } from './decision.ts';
 import type { Json } from './json.ts';
-import type { DecidedBy, RefusalCode } from './verdict.ts';
+import type { Actor, DecidedBy, RefusalCode } from './verdict.ts';
 
 /** How a tool tells a repeated call from a new one. */
 export type Idempotency = 'key' | 'lookup' | 'none';
@@ -27,12 +27,24 @@ export interface GatePolicy {
 
 /**
  * `before`: payload is {tool, arguments}. `step`: an approval step, payload is {step, question}.
+ * `in-doubt`: an effect may or may not have happened, payload is {tool, arguments, idempotencyKey}.
  * (`after`, {step, output}, comes with the model steps.)
  */
-export type GatePhase = 'before' | 'step';
+export type GatePhase = 'before' | 'step' | 'in-doubt';
 
 export interface Question {
   title: string;
+}
+
+/** What is not known, and what `approve` (it did not happen, try again) would run. */
+export interface Doubt {
+  idempotencyKey: string;
+  /** how the last attempt ended */
+  why: string;
+  /** the position of the next try: the same, or `#retry-n` where the target takes no key */
+  retryPosition: string;
+  /** of {tool, arguments}, as the effect's own grant has it */
+  effectHash: string;
 }
 
 /** The recorded result of `freezeCase`: the case, and the only thing shown, hashed and executed. */
@@ -45,9 +57,11 @@ export interface CaseRecord {
   phase: GatePhase;
   title: string;
   reasoning?: string;
-  /** phase `before` */
+  /** phases `before` and `in-doubt` */
   tool?: string;
   arguments?: Json;
+  /** phase `in-doubt` */
+  doubt?: Doubt;
   /** phase `step` */
   step?: string;
   question?: Question;
@@ -60,6 +74,10 @@ export interface CaseRecord {
   spec?: SpecRef;
   /** phase `before` */
   effect?: EffectOptions;
+  /** who started the run or asked for the approval; only they may amend it */
+  requestedBy?: Actor;
+  /** frozen by the API, before the run began (`POST /approvals`) */
+  requestedByApi?: true;
   /** where the API shows it, when the worker knows the API's address */
   url?: string;
 }
@@ -93,6 +111,8 @@ export interface Grant {
   workflowId: string;
   key: string;
   root: string;
+  /** in a child run: its place in the runs above it; part of the idempotency key */
+  prefix?: string;
   position: string;
   tool: string;
   payloadHash: string;
@@ -115,8 +135,10 @@ export interface VerdictRecord {
   verdict: 'accepted' | 'refused';
   code?: RefusalCode;
   message?: string;
-  /** with an accepted approval of a `before` gate */
+  /** with an accepted approval of a `before` or `in-doubt` gate */
   grant?: Grant;
+  /** with an accepted edit or amendment: the case frozen anew */
+  case?: CaseRecord;
 }
 
 /** The input of the activity `perform`. */
@@ -124,6 +146,7 @@ export interface PerformInput {
   v: 1;
   position: string;
   root: string;
+  prefix?: string;
   tool: string;
   arguments: Json;
   payloadHash: string;

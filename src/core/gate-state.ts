@@ -1,7 +1,7 @@
 // Sandbox-safe, pure. How a gate stands, and what can be said of a decision without an activity: the
 // signal handler and the trail decoder both use `judgeDelivery`, so a trail can derive what a run answered.
 import { parseApprovalKey } from './approval-key.ts';
-import { sameDecision, type Decision } from './decision.ts';
+import { sameDecision, type Decision, type DecisionKind } from './decision.ts';
 import type { GateState, RefusalCode, Settlement } from './verdict.ts';
 
 export interface RunPlace {
@@ -17,6 +17,25 @@ export interface GateView {
   settlement?: Settlement;
   /** the decision that settled it */
   winner?: Decision;
+  /** accepted decisions that settled nothing (comments, amendments), the newest last */
+  accepted?: Decision[];
+}
+
+/** How a gate stands after a decision of that kind was accepted; undefined: as before, pending. */
+export function stateAfter(kind: DecisionKind): Settlement['state'] | undefined {
+  switch (kind) {
+    case 'approve':
+    case 'edit':
+      return 'approved';
+    case 'reject':
+      return 'rejected';
+    case 'withdraw':
+      return 'withdrawn';
+    case 'respond':
+      return 'responded';
+    default:
+      return undefined;
+  }
 }
 
 /**
@@ -29,6 +48,7 @@ export type Delivery =
 /** Judges a decision when it is delivered, and again when it is taken from the queue. */
 export function judgeDelivery(decision: Decision, place: RunPlace, gate: GateView | undefined): Delivery {
   if (gate === undefined || decision.root !== place.root) return judgeWithoutGate(decision, place);
+  if (gate.accepted?.some((earlier) => sameDecision(earlier, decision)) === true) return { action: 'repeat' };
   if (gate.state === 'pending') return { action: 'take' };
   if (gate.winner !== undefined && sameDecision(gate.winner, decision)) return { action: 'repeat' };
   if (gate.state === 'expired') {

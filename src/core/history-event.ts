@@ -23,6 +23,8 @@ export type HistoryEvent = EventPlace &
         workflowType: string;
         input: Json;
         firstRunId: string;
+        /** what a parent handed down to a child run: the root and prefix of its keys */
+        handedDown?: { root: string; prefix: string };
         /** the run that this one continues */
         continuedRunId?: string;
       }

@@ -2,7 +2,7 @@
 // Renaming one breaks running and recorded runs; a rename is a breaking change of the package.
 
 /** Temporal workflow types that the worker always registers. */
-export const workflowTypes = { runSpec: 'runSpec' } as const;
+export const workflowTypes = { runSpec: 'runSpec', requestApproval: 'requestApproval' } as const;
 
 export const signalNames = { decide: 'decide' } as const;
 
@@ -41,6 +41,8 @@ export const memoFields = {
   /** hash of the request that started the run: tells a repeated start from a different one */
   request: 'request',
   approvalPrefix: 'approval/',
+  /** set at the start of a child run: `{root, prefix}`, what its keys are made of */
+  root: 'root',
 } as const;
 
 /** The memo field of the gate at `position`. */

@@ -22,8 +22,8 @@ export function positionProblem(position: unknown): string | undefined {
 }
 
 /** The key that goes downstream with an effect. `root` is a UUID, so the pair is unambiguous. */
-export function idempotencyKey(root: string, position: string): string {
-  return `${root}:${position}`;
+export function idempotencyKey(root: string, position: string, prefix?: string): string {
+  return prefix === undefined ? `${root}:${position}` : `${root}:${prefix}/${position}`;
 }
 
 /** The position of the n-th use (from 1) of a name whose earlier uses have ended: `pay`, `pay#2`, … */

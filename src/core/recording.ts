@@ -1,8 +1,9 @@
 // Sandbox-safe types. Inputs of the read-only activities. In the workflow types of countersign they are
 // local activities, whose inputs no history holds; in others they are ordinary ones.
-import type { CaseRecord, GatePhase, GatePolicy, SpecRef } from './case.ts';
+import type { CaseRecord, Doubt, EffectOptions, GatePhase, SpecRef } from './case.ts';
 import type { Decision } from './decision.ts';
 import type { Json, JsonObject } from './json.ts';
+import type { Actor } from './verdict.ts';
 
 /** What templates may refer to. */
 export interface Scope {
@@ -14,6 +15,8 @@ interface Position {
   v: 1;
   position: string;
   root: string;
+  /** in a child run: its place in the runs above it */
+  prefix?: string;
 }
 
 /** Freezes the arguments of an ungated call, or resolves a spec's output. */
@@ -25,11 +28,15 @@ export interface PrepareStepInput extends Position {
 export interface FreezeCaseInput extends Position {
   key: string;
   phase: GatePhase;
-  /** phase `before` */
+  /** phases `before` and `in-doubt` */
   tool?: string;
   arguments?: Json;
   /** phase `step`: the step's id */
   step?: string;
+  /** phase `in-doubt`; the effect's options are kept for the next try */
+  doubt?: Doubt;
+  effect?: EffectOptions;
+  requestedBy?: Actor;
   title?: string;
   reasoning?: string;
   /** as written (`2h`) or in milliseconds; the deployment's default when absent */
@@ -40,9 +47,17 @@ export interface FreezeCaseInput extends Position {
   spec?: SpecRef;
 }
 
+/** What is needed of a case to judge a decision; not its payload, which an ordinary activity would record again. */
+export type AdmittedCase = Pick<
+  CaseRecord,
+  'phase' | 'tool' | 'payloadHash' | 'policy' | 'expiresAt' | 'spec' | 'requestedBy' | 'doubt'
+>;
+
 export interface AdmitDecisionInput extends Position {
   key: string;
-  case: Pick<CaseRecord, 'phase' | 'tool' | 'payloadHash' | 'expiresAt' | 'spec'> & { policy: GatePolicy };
+  case: AdmittedCase;
+  /** with edit and amend: the whole case, to be frozen anew */
+  whole?: CaseRecord;
   decision: Decision;
   /** the signal's JSON text, for the strict reader */
   text: string;
@@ -67,4 +82,13 @@ export interface OutputRecord {
   position: string;
   root: string;
   value: Json;
+}
+
+/** The start input of `requestApproval`: what `POST /approvals` froze, before any wait. */
+export interface RequestApprovalInput {
+  v: 1;
+  /** the frozen case; its key and root follow from the run that this starts */
+  case: Omit<CaseRecord, 'key' | 'root'>;
+  trigger: JsonObject;
+  startedBy: JsonObject;
 }

@@ -1,5 +1,5 @@
 // The closed list of facts that a trail is made of (DESIGN §8), as far as they are made so far.
-import type { GatePhase, GatePolicy, Question, SpecRef } from './case.ts';
+import type { Doubt, GatePhase, GatePolicy, Question, SpecRef } from './case.ts';
 import type { Decision } from './decision.ts';
 import type { Json, JsonObject } from './json.ts';
 import type { Actor, DecidedBy, RefusalCode } from './verdict.ts';
@@ -45,6 +45,8 @@ export type FactBody =
       tool?: string;
       arguments?: Json;
       question?: Question;
+      doubt?: Doubt;
+      requestedBy?: Actor;
       reasoning?: string;
       payloadHash: string;
       policy: GatePolicy;
@@ -53,6 +55,12 @@ export type FactBody =
     }
   | ({ type: 'approval_granted' } & DecisionFact)
   | ({ type: 'approval_rejected' } & DecisionFact)
+  | ({ type: 'approval_withdrawn' } & DecisionFact)
+  | ({ type: 'approval_responded' } & DecisionFact)
+  | ({ type: 'approval_commented' } & DecisionFact)
+  /** the payload as frozen anew; the one before stands in the fact before */
+  | ({ type: 'approval_edited'; arguments: Json; payloadHash: string } & DecisionFact)
+  | ({ type: 'approval_amended'; arguments: Json; payloadHash: string } & DecisionFact)
   | { type: 'approval_expired'; key: string }
   | { type: 'approval_cancelled'; key: string }
   | {

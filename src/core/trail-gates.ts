@@ -2,11 +2,12 @@
 // or overtaken. It repeats what src/workflows/run.ts and gate.ts do, on events instead of live signals.
 import type { ApprovalMemo, CaseRecord, VerdictRecord } from './case.ts';
 import { sameDecision, type Decision } from './decision.ts';
-import { judgeDelivery, type GateView, type RunPlace } from './gate-state.ts';
+import { judgeDelivery, stateAfter, type GateView, type RunPlace } from './gate-state.ts';
 import type { FailureInfo, HistoryEvent } from './history-event.ts';
 import type { Json } from './json.ts';
 import { memoFields } from './names.ts';
 import { readSignal } from './signal.ts';
+import type { DecisionFact, FactBody } from './trail-fact.ts';
 import type { Emit } from './trail.ts';
 import type { RefusalCode } from './verdict.ts';
 
@@ -82,14 +83,16 @@ export function createTrailGates(place: RunPlace, emit: Emit) {
         ...(tool === undefined ? {} : { tool }),
         ...(frozen.arguments === undefined ? {} : { arguments: frozen.arguments }),
         ...(question === undefined ? {} : { question }),
+        ...(frozen.doubt === undefined ? {} : { doubt: frozen.doubt }),
+        ...(frozen.requestedBy === undefined ? {} : { requestedBy: frozen.requestedBy }),
         ...(reasoning === undefined ? {} : { reasoning }),
       };
       const body = { key, phase, title, ...subject, payloadHash, policy, ...times };
       emit(event, { type: 'approval_requested', ...body }, position);
     },
 
-    /** A recorded verdict. Returns the case when it was approved. */
-    verdict(event: HistoryEvent, { key, decision, by, verdict, code, message }: VerdictRecord) {
+    /** A recorded verdict. Returns how the gate ended, if this ended it. */
+    verdict(event: HistoryEvent, { key, decision, by, verdict, code, message, case: anew }: VerdictRecord) {
       const gate = gates.get(key);
       if (gate === undefined) return undefined;
       const index = gate.queue.findIndex(
@@ -106,13 +109,18 @@ export function createTrailGates(place: RunPlace, emit: Emit) {
         emit(event, { type: 'decision_refused', ...fact, ...why }, gate.position);
         return undefined;
       }
-      const approved = decision.decision === 'approve';
-      gate.state = approved ? 'approved' : 'rejected';
+      emit(event, acceptedFact(fact, anew), gate.position);
+      if (anew !== undefined) gate.frozen = anew;
+      const state = stateAfter(decision.decision);
+      if (state === undefined) {
+        gate.accepted = [...(gate.accepted ?? []), decision];
+        return undefined;
+      }
+      gate.state = state;
       gate.winner = decision;
-      gate.settlement = { state: gate.state, by, decisionId: decision.decisionId, at: event.at };
-      emit(event, { type: approved ? 'approval_granted' : 'approval_rejected', ...fact }, gate.position);
+      gate.settlement = { state, by, decisionId: decision.decisionId, at: event.at };
       settle(event, gate);
-      return approved ? gate.frozen : undefined;
+      return { state, phase: gate.frozen.phase };
     },
 
     /** The admitting activity used up its attempts; its failure names the decision where it could. */
@@ -139,4 +147,25 @@ export function createTrailGates(place: RunPlace, emit: Emit) {
       settle(event, gate);
     },
   };
+}
+
+/** The fact that an accepted decision is. */
+function acceptedFact(fact: DecisionFact, anew: CaseRecord | undefined): FactBody {
+  const payload = { arguments: anew?.arguments ?? null, payloadHash: anew?.payloadHash ?? '' };
+  switch (fact.decision.decision) {
+    case 'approve':
+      return { type: 'approval_granted', ...fact };
+    case 'edit':
+      return { type: 'approval_edited', ...fact, ...payload };
+    case 'amend':
+      return { type: 'approval_amended', ...fact, ...payload };
+    case 'withdraw':
+      return { type: 'approval_withdrawn', ...fact };
+    case 'respond':
+      return { type: 'approval_responded', ...fact };
+    case 'comment':
+      return { type: 'approval_commented', ...fact };
+    default:
+      return { type: 'approval_rejected', ...fact };
+  }
 }

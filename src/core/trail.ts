@@ -9,7 +9,9 @@ import type {
   SpecRef,
   VerdictRecord,
 } from './case.ts';
+import { approvalKey } from './approval-key.ts';
 import { isClearFailure } from './failures.ts';
+import type { RunPlace } from './gate-state.ts';
 import type { Execution, FailureInfo, HistoryEvent } from './history-event.ts';
 import type { Json, JsonObject } from './json.ts';
 import { activityNames, memoFields, signalNames, workflowTypes } from './names.ts';
@@ -54,6 +56,9 @@ interface Effect {
 
 interface Walk {
   emit: Emit;
+  place: RunPlace;
+  /** a workflow type of countersign's, whose input and result we know */
+  isOurs: boolean;
   isSpecRun: boolean;
   gates: TrailGates;
   /** by the event that scheduled them */
@@ -65,9 +70,12 @@ interface Walk {
 
 function decodeExecution(execution: Execution, emit: Emit): void {
   const started = execution.events.find((event) => event.type === 'run_started');
-  const place = { workflowId: execution.workflowId, root: started?.firstRunId ?? execution.runId };
+  const root = started?.handedDown?.root ?? started?.firstRunId ?? execution.runId;
+  const place = { workflowId: execution.workflowId, root };
   const walk: Walk = {
     emit,
+    place,
+    isOurs: Object.hasOwn(workflowTypes, started?.workflowType ?? ''),
     isSpecRun: started?.workflowType === workflowTypes.runSpec,
     gates: createTrailGates(place, emit),
     effects: new Map(),
@@ -81,8 +89,7 @@ function step(walk: Walk, event: HistoryEvent): void {
   const { emit, gates } = walk;
   switch (event.type) {
     case 'run_started':
-      if (event.continuedRunId === undefined) emit(event, startedFact(event.input, walk.isSpecRun));
-      return;
+      return runStarted(walk, event);
     case 'reset':
       return emit(event, { type: 'run_reset', toEventId: event.eventId, reason: event.reason });
     case 'signaled':
@@ -110,11 +117,24 @@ function step(walk: Walk, event: HistoryEvent): void {
   }
 }
 
-function startedFact(input: Json, isSpecRun: boolean): FactBody {
-  if (!isSpecRun || !isObject(input)) return { type: 'run_started', ...(input === null ? {} : { input }) };
+function runStarted(walk: Walk, event: Extract<HistoryEvent, { type: 'run_started' }>): void {
+  const { emit, gates, place } = walk;
+  const { input, workflowType } = event;
+  if (event.continuedRunId === undefined)
+    emit(event, startedFact(input, Object.hasOwn(workflowTypes, workflowType)));
+  const asked = isObject(input) ? input['case'] : undefined;
+  if (workflowType !== workflowTypes.requestApproval || !isObject(asked)) return;
+  // frozen by the API: open from the first event
+  const frozen = asked as unknown as CaseRecord;
+  const key = approvalKey({ workflowId: place.workflowId, position: frozen.position, root: place.root });
+  gates.open(event, { ...frozen, key, root: place.root });
+}
+
+function startedFact(input: Json, isOurs: boolean): FactBody {
+  if (!isOurs || !isObject(input)) return { type: 'run_started', ...(input === null ? {} : { input }) };
   return {
     type: 'run_started',
-    input: input['input'] ?? null,
+    ...(input['input'] === undefined ? {} : { input: input['input'] }),
     ...(input['trigger'] === undefined ? {} : { trigger: input['trigger'] as unknown as Trigger }),
     ...(input['startedBy'] === undefined ? {} : { startedBy: input['startedBy'] as unknown as Actor }),
     ...(input['specRef'] === undefined ? {} : { spec: input['specRef'] as unknown as SpecRef }),
@@ -135,15 +155,21 @@ function recorded(
   const record = result as { kind?: string } | null | undefined;
   if (record?.kind === 'case') {
     const frozen = record as CaseRecord;
-    if (walk.isSpecRun) walk.emit(event, { type: 'step_started' }, frozen.position);
+    if (walk.isSpecRun && frozen.phase !== 'in-doubt') {
+      walk.emit(event, { type: 'step_started' }, frozen.position);
+    }
     walk.gates.open(event, frozen);
   } else if (record?.kind === 'prepared') {
     if (walk.isSpecRun) walk.emit(event, { type: 'step_started' }, (record as PreparedRecord).position);
   } else if (record?.kind === 'verdict') {
     const verdict = record as VerdictRecord;
-    const approved = walk.gates.verdict(event, verdict);
-    if (walk.isSpecRun && approved?.phase === 'step') {
+    const ended = walk.gates.verdict(event, verdict);
+    if (!walk.isSpecRun || ended === undefined) return;
+    if (ended.state === 'approved' && ended.phase === 'step') {
       walk.emit(event, { type: 'step_completed', output: { approved: true } }, verdict.position);
+    } else if (ended.state === 'responded') {
+      const position = verdict.position.replace(/\/in-doubt(#\d+)?$/, '');
+      walk.emit(event, { type: 'step_completed', output: verdict.decision.result ?? null }, position);
     }
   }
 }
@@ -172,8 +198,8 @@ function activity(walk: Walk, event: HistoryEvent): void {
 function effectStarted(walk: Walk, event: HistoryEvent, raw: Json): void {
   if (!isObject(raw)) return;
   const input = raw as unknown as PerformInput;
-  const { position, root, tool, payloadHash } = input;
-  const key = idempotencyKey(root, position);
+  const { position, root, prefix, tool, payloadHash } = input;
+  const key = idempotencyKey(root, position, prefix);
   walk.effects.set(event.eventId, { input, key, attempts: 1 });
   const body = { tool, arguments: input.arguments, payloadHash, idempotencyKey: key };
   walk.emit(event, { type: 'effect_started', ...body }, position);
@@ -197,11 +223,12 @@ function effectEnded(
   else walk.emit(event, { type: 'effect_in_doubt', ...body }, position);
 }
 
-function end({ emit, isSpecRun }: Walk, event: HistoryEvent): void {
+function end({ emit, isOurs }: Walk, event: HistoryEvent): void {
   switch (event.type) {
     case 'run_completed': {
       const result = event.result;
-      if (isSpecRun && isObject(result)) {
+      if (isOurs && isObject(result)) {
+        if (result['status'] === 'cancelled') return emit(event, { type: 'run_cancelled' });
         const status = result['status'] === 'rejected' ? 'rejected' : 'completed';
         const output = result['output'];
         return emit(event, { type: 'run_finished', status, ...(output === undefined ? {} : { output }) });

@@ -2,14 +2,13 @@
 // attributes, and the readable page in the Temporal Web UI.
 import { defineSearchAttributeKey, SearchAttributeType } from '@temporalio/common';
 import { setCurrentDetails, upsertMemo, upsertSearchAttributes } from '@temporalio/workflow';
-import type { ApprovalMemo, CaseRecord } from '../core/case.ts';
-import { utf8Length } from '../core/json-value.ts';
+import { oneLine, pendingMemo } from '../core/approval-memo.ts';
+import type { ApprovalMemo, CaseRecord, Doubt } from '../core/case.ts';
 import { approvalMemoField, searchAttributes } from '../core/names.ts';
 import type { Settlement } from '../core/verdict.ts';
 
 /** A list row must stay small, since describe and list return the whole memo. */
 const settledKept = 20;
-const titleLimitBytes = 120;
 /** The Web UI's page is for reading; the API has the whole case. */
 const shownGates = 10;
 const shownArguments = 4_000;
@@ -26,18 +25,21 @@ const settled: string[] = [];
 /** Shows a gate that opens: one memo upsert, one of search attributes. */
 export function showPending(frozen: CaseRecord): void {
   pending.set(frozen.position, frozen);
-  const { phase, tool, payloadHash, requestedAt, expiresAt } = frozen;
-  const memo: ApprovalMemo = {
-    state: 'pending',
-    phase,
-    ...(tool === undefined ? {} : { tool }),
-    title: cutTitle(frozen.title, titleLimitBytes),
-    hash: payloadHash,
-    requestedAt,
-    expiresAt,
-  };
-  upsertAttributes('awaiting_approval');
-  upsertMemo({ [approvalMemoField(frozen.position)]: memo });
+  upsertAttributes(waitingStatus());
+  upsertMemo({ [approvalMemoField(frozen.position)]: pendingMemo(frozen) });
+  showDetails();
+}
+
+/** Shows a changed payload: one memo upsert. */
+export function showAmended(frozen: CaseRecord): void {
+  pending.set(frozen.position, frozen);
+  upsertMemo({ [approvalMemoField(frozen.position)]: pendingMemo(frozen) });
+  showDetails();
+}
+
+/** A gate that was open from the run's first event is in its start call already; this takes it over. */
+export function takeOverPending(frozen: CaseRecord): void {
+  pending.set(frozen.position, frozen);
   showDetails();
 }
 
@@ -61,9 +63,13 @@ export function showSettled(position: string, settlement: Settlement): void {
   showDetails();
 }
 
-/** The status after a settlement; `running` is told as `awaiting_approval` while other gates are open. */
-export function showStatus(status: 'running' | 'rejected' | 'cancelled'): void {
-  upsertAttributes(status === 'running' && pending.size > 0 ? 'awaiting_approval' : status);
+/** The status after a settlement; `running` is told as waiting while other gates are open. */
+export function showStatus(status: 'running' | 'rejected' | 'cancelled' | 'failed'): void {
+  upsertAttributes(status === 'running' && pending.size > 0 ? waitingStatus() : status);
+}
+
+function waitingStatus(): 'awaiting_approval' | 'in_doubt' {
+  return [...pending.values()].some(({ phase }) => phase === 'in-doubt') ? 'in_doubt' : 'awaiting_approval';
 }
 
 function upsertAttributes(status: string): void {
@@ -95,6 +101,7 @@ function caseDetails(frozen: CaseRecord): string {
   };
   return [
     `### Waiting for approval: ${oneLine(frozen.title)}`,
+    ...(frozen.doubt === undefined ? [] : [doubtText(frozen.doubt)]),
     ...(frozen.tool === undefined ? [] : [`Tool: \`${frozen.tool}\``]),
     ...(frozen.reasoning === undefined
       ? []
@@ -108,6 +115,12 @@ function caseDetails(frozen: CaseRecord): string {
 }
 
 /** A fence longer than any run of backticks inside, so that no payload can write outside of it. */
+function doubtText({ idempotencyKey, why }: Doubt): string {
+  const answers =
+    '`respond` with its result: it happened; `approve`: it did not, try again; `reject`: give up';
+  return `The last attempt ended unclear: ${oneLine(why)}\n\nKey sent: \`${idempotencyKey}\`. Ask the target, then ${answers}.`;
+}
+
 function fenced(text: string): string {
   const longest = Math.max(2, ...[...text.matchAll(/`+/g)].map(([run]) => run.length));
   const fence = '`'.repeat(longest + 1);
@@ -119,20 +132,4 @@ function shownJson(value: unknown): string {
   return text.length <= shownArguments
     ? text
     : `${text.slice(0, shownArguments)}\n… cut: the API has all of it`;
-}
-
-function oneLine(text: string): string {
-  return text.replace(/[\u0000-\u001f\u007f-\u009f\u2028\u2029]+/g, ' ');
-}
-
-/** Cuts at a character so that the JSON text (escapes counted) is at most `limit` bytes. */
-function cutTitle(text: string, limit: number): string {
-  let bytes = 0;
-  let cut = '';
-  for (const char of oneLine(text)) {
-    bytes += utf8Length(JSON.stringify(char)) - 2;
-    if (bytes > limit) return `${cut}…`;
-    cut += char;
-  }
-  return cut;
 }

@@ -13,22 +13,29 @@ import { isClearFailure, type FailureCode } from '../core/failures.ts';
 import type { Json } from '../core/json.ts';
 import { idempotencyKey } from '../core/position.ts';
 import { performPolicy } from './policies.ts';
-import { failure } from './run.ts';
+import { currentRun, failure } from './run.ts';
 
 export type FrozenEffect = Pick<
   PreparedRecord,
   'position' | 'root' | 'tool' | 'arguments' | 'payloadHash' | 'effect'
 >;
 
+/** Whether an error of `performEffect` leaves open whether the effect happened. */
+export function isInDoubt(error: unknown): error is ApplicationFailure {
+  return error instanceof ApplicationFailure && error.type === ('effect_in_doubt' satisfies FailureCode);
+}
+
 /** @throws ApplicationFailure with a code of core/failures.ts; CancelledFailure when the run was cancelled before */
 export async function performEffect(frozen: FrozenEffect, grant: Grant | undefined): Promise<Json> {
   if (CancellationScope.current().consideredCancelled)
     throw new CancelledFailure('cancelled before the effect');
   const { position, root, tool, payloadHash, effect } = frozen;
+  const { prefix } = currentRun();
   const input: PerformInput = {
     v: 1,
     position,
     root,
+    ...(prefix === undefined ? {} : { prefix }),
     tool,
     arguments: frozen.arguments,
     payloadHash,
@@ -36,7 +43,7 @@ export async function performEffect(frozen: FrozenEffect, grant: Grant | undefin
   };
   const { perform } = proxyActivities<{ perform: (input: PerformInput) => Promise<EffectRecord> }>({
     ...performPolicy(effect),
-    summary: `${tool} · ${idempotencyKey(root, position)}`,
+    summary: `${tool} · ${idempotencyKey(root, position, prefix)}`,
   });
   try {
     const done = await CancellationScope.nonCancellable(() => perform(input));

@@ -1,35 +1,18 @@
 // Sandbox. The gate: a case is frozen and recorded, then the run waits for the first decision in history
-// order that is accepted, or for the deadline. Decisions are taken one at a time.
+// order that is accepted and ends it, or for the deadline. Decisions are taken one at a time.
 import { CancellationScope, condition, isCancellation, sleep } from '@temporalio/workflow';
-import { approvalKey } from '../core/approval-key.ts';
-import { caseTextProblem } from '../core/case-text.ts';
-import type { CaseRecord, Grant, SpecRef, VerdictRecord } from '../core/case.ts';
+import type { CaseRecord, Grant, VerdictRecord } from '../core/case.ts';
 import type { Decision } from '../core/decision.ts';
-import { judgeDelivery } from '../core/gate-state.ts';
-import { jsonValueProblem, utf8Length } from '../core/json-value.ts';
-import type { Json } from '../core/json.ts';
-import type { Scope } from '../core/recording.ts';
-import type { DecidedBy, GateState, Settlement } from '../core/verdict.ts';
-import { showPending, showSettled } from './board.ts';
-import { admitPolicy, freezePolicy } from './policies.ts';
-import { isRecordingFailure, record } from './record.ts';
-import { answer, currentRun, failure, keepReceipt, releasePosition, takePosition } from './run.ts';
-import type { OpenGate, QueuedDecision, Run } from './run.ts';
+import { judgeDelivery, stateAfter } from '../core/gate-state.ts';
+import type { DecidedBy, Settlement } from '../core/verdict.ts';
+import { admit } from './admit.ts';
+import { showAmended, showPending, showSettled } from './board.ts';
+import { freeze, type Proposal } from './freeze.ts';
+import { answer, currentRun, releasePosition, takePosition, type OpenGate, type Run } from './run.ts';
 
-/** What a gate is about. In a spec, `scope` is what its templates may refer to. */
-export interface Proposal {
-  phase: 'before' | 'step';
-  tool?: string;
-  arguments?: Json;
-  title?: string;
-  reasoning?: string;
-  ttl?: string | number;
-  scope?: Scope;
-  spec?: SpecRef;
-}
-
-/** How a gate ended. `grant` is there when it was approved in phase `before`. */
+/** How a gate ended. `grant` is there when it was approved in a phase that runs something. */
 export interface GateEnd {
+  /** as it was decided on; after an edit, the edited one */
   case: CaseRecord;
   settlement: Settlement;
   decision?: Decision;
@@ -37,19 +20,20 @@ export interface GateEnd {
   grant?: Grant;
 }
 
-/**
- * The payload limit (256 KiB), checked before anything is sent: Temporal would refuse a larger activity
- * input for ever. Defaults may add to it; the activity checks the frozen payload again.
- */
-const payloadLimitBytes = 256 * 1024;
+/** Comments and amendments that are remembered, to tell one sent again; more are not a conversation. */
+const acceptedKept = 50;
 
 /**
  * Opens a gate at `name` and waits for its end. Never throws for a refusal; it throws an
  * ApplicationFailure (core/failures.ts) when the proposal cannot be frozen: then nobody was asked.
  */
-export async function openGate(name: string, proposal: Proposal): Promise<GateEnd> {
+export async function openGate(
+  name: string,
+  proposal: Proposal,
+  options: { isSystemName?: boolean } = {},
+): Promise<GateEnd> {
   const run = currentRun();
-  const position = takePosition(run, name);
+  const position = takePosition(run, name, options.isSystemName);
   try {
     const frozen = await freeze(run, position, proposal);
     const gate: OpenGate = { key: frozen.key, position, state: 'pending', queue: [] };
@@ -61,57 +45,15 @@ export async function openGate(name: string, proposal: Proposal): Promise<GateEn
   }
 }
 
-/** @throws ApplicationFailure when a value is not JSON, or too large to travel */
-export function checkPayload(position: string, value: unknown): void {
-  const problem = jsonValueProblem(value);
-  if (problem !== undefined) {
-    throw failure('invalid_value', `step "${position}": ${problem.message}`);
-  }
-  const bytes = utf8Length(JSON.stringify(value));
-  if (bytes <= payloadLimitBytes) return;
-  const limit = `the limit is ${payloadLimitBytes} bytes`;
-  throw failure(
-    'payload_too_large',
-    `step "${position}": the payload has ${bytes} bytes, ${limit}; pass a reference`,
-  );
-}
-
-async function freeze(run: Run, position: string, proposal: Proposal): Promise<CaseRecord> {
-  const { workflowId, root } = run;
-  if (proposal.phase === 'before') checkPayload(position, proposal.arguments);
-  const problem = caseTextProblem(proposal);
-  if (problem !== undefined) throw failure(problem.code, `step "${position}": ${problem.message}`);
-  const key = approvalKey({ workflowId, position, root });
-  const frozen = await recorded(
-    record(
-      'freezeCase',
-      { v: 1, ...proposal, position, key, root, step: position, now: Date.now() },
-      freezePolicy,
-      `freeze ${position} · ${key}`,
-    ),
-    position,
-  );
-  if (frozen.kind === 'problem') throw failure(frozen.code as 'invalid_arguments', frozen.message);
-  return frozen;
-}
-
-/** A recording that used up its attempts fails the run by name; a bug of the workflow's stays one. */
-export async function recorded<T>(recording: Promise<T>, position: string): Promise<T> {
-  try {
-    return await recording;
-  } catch (error) {
-    if (!isRecordingFailure(error)) throw error;
-    const cause =
-      error instanceof Error && error.cause instanceof Error ? error.cause.message : String(error);
-    throw failure('preparation_failed', `step "${position}" could not be frozen: ${cause}`);
-  }
-}
-
-async function waitForEnd(run: Run, gate: OpenGate, frozen: CaseRecord): Promise<GateEnd> {
+/** Waits for the end of a gate that is open and shown. */
+export async function waitForEnd(run: Run, gate: OpenGate, frozen: CaseRecord): Promise<GateEnd> {
   let deadlinePassed = false;
   const timer = new CancellationScope();
   const expiry = timer.run(async () => {
-    await sleep(frozen.policy.ttlMs, { summary: `expiry of ${gate.position} · ${gate.key}` });
+    // the rest of the time, for a gate that was open before its run began to work
+    const waited = Math.max(0, Date.now() - frozen.requestedAt);
+    const ttlMs = frozen.requestedByApi === true ? frozen.policy.ttlMs - waited : frozen.policy.ttlMs;
+    await sleep(Math.max(1, ttlMs), { summary: `expiry of ${gate.position} · ${gate.key}` });
     deadlinePassed = true;
   });
   expiry.catch(() => undefined); // cancelled with the gate's end; it has nothing else to say
@@ -131,14 +73,25 @@ async function waitForEnd(run: Run, gate: OpenGate, frozen: CaseRecord): Promise
 async function nextEnd(
   run: Run,
   gate: OpenGate,
-  frozen: CaseRecord,
+  asked: CaseRecord,
   deadlinePassed: () => boolean,
 ): Promise<GateEnd> {
+  let frozen = asked;
   for (;;) {
     const queued = gate.queue.shift();
     if (queued !== undefined) {
+      const delivery = judgeDelivery(queued.decision, run, gate);
+      if (delivery.action !== 'take') {
+        answer(run, queued.decision, gate, delivery);
+        continue;
+      }
       const verdict = await admit(run, gate, frozen, queued);
-      if (verdict?.verdict === 'accepted') return acceptedEnd(frozen, verdict);
+      if (verdict?.verdict !== 'accepted') continue;
+      frozen = verdict.case ?? frozen;
+      const end = acceptedEnd(frozen, verdict);
+      if (end !== undefined) return end;
+      gate.accepted = [...(gate.accepted ?? []), verdict.decision].slice(-acceptedKept);
+      if (verdict.case !== undefined) showAmended(frozen);
       continue;
     }
     if (deadlinePassed()) return { case: frozen, settlement: { state: 'expired', at: Date.now() } };
@@ -152,46 +105,10 @@ async function nextEnd(
   }
 }
 
-async function admit(
-  run: Run,
-  gate: OpenGate,
-  frozen: CaseRecord,
-  { decision, text }: QueuedDecision,
-): Promise<VerdictRecord | undefined> {
-  const { position, key, root, phase, tool, payloadHash, expiresAt, spec, policy } = frozen;
-  const shown = {
-    phase,
-    payloadHash,
-    expiresAt,
-    policy,
-    ...(tool === undefined ? {} : { tool }),
-    ...(spec === undefined ? {} : { spec }),
-  };
-  try {
-    const verdict = await record(
-      'admitDecision',
-      { v: 1, position, key, root, case: shown, decision, text, takenUpAt: Date.now() },
-      admitPolicy,
-      `admit ${decision.decision} at ${position} · ${key}`,
-    );
-    const { code, message } = verdict;
-    keepReceipt(run, decision, gate, {
-      verdict: verdict.verdict,
-      ...(code === undefined ? {} : { code }),
-      ...(message === undefined ? {} : { message }),
-    });
-    return verdict;
-  } catch (error) {
-    if (!isRecordingFailure(error)) throw error;
-    const message = 'the check itself failed; the gate stays open, send the decision again';
-    keepReceipt(run, decision, gate, { verdict: 'refused', code: 'check_failed', message });
-    return undefined;
-  }
-}
-
-function acceptedEnd(frozen: CaseRecord, verdict: VerdictRecord): GateEnd {
+function acceptedEnd(frozen: CaseRecord, verdict: VerdictRecord): GateEnd | undefined {
   const { decision, by, grant } = verdict;
-  const state: GateState = decision.decision === 'approve' ? 'approved' : 'rejected';
+  const state = stateAfter(decision.decision);
+  if (state === undefined) return undefined;
   return {
     case: frozen,
     settlement: { state, by, decisionId: decision.decisionId, at: Date.now() },

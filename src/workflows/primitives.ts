@@ -3,8 +3,9 @@ import type { CaseRecord, Grant } from '../core/case.ts';
 import type { Decision } from '../core/decision.ts';
 import type { Json } from '../core/json.ts';
 import { showStatus } from './board.ts';
-import { performEffect } from './effect.ts';
-import { checkPayload, openGate, recorded } from './gate.ts';
+import { checkPayload, recorded } from './freeze.ts';
+import { openGate } from './gate.ts';
+import { performOrAsk } from './in-doubt.ts';
 import { freezePolicy } from './policies.ts';
 import { record } from './record.ts';
 import { currentRun, failure, releasePosition, takePosition } from './run.ts';
@@ -85,7 +86,7 @@ export async function effect(name: string, tool: string, args: Json, grant?: Gra
     );
     if (prepared.kind === 'problem') throw failure(prepared.code as 'invalid_arguments', prepared.message);
     if (prepared.kind === 'output') throw new TypeError('prepareStep answered an output for a tool');
-    return await performEffect(prepared, undefined);
+    return await performOrAsk(prepared, undefined, {});
   } finally {
     releasePosition(run, name);
   }
@@ -109,9 +110,10 @@ async function effectWithGrant(name: string, tool: string, args: Json, grant: Gr
     const why = `the grant for "${grant.position}" was used already, or is not of the gate "${name}"`;
     throw failure('grant_invalid', `effect "${name}": ${why}`);
   }
-  const { position, root, effect: options } = frozen;
+  const { position, root, effect: options, policy } = frozen;
   checkPayload(position, args);
   approved.delete(position); // a grant is the right to one effect
   const { payloadHash } = grant;
-  return performEffect({ position, root, tool, arguments: args, payloadHash, effect: options }, grant);
+  const call = { position, root, tool, arguments: args, payloadHash, effect: options };
+  return performOrAsk(call, grant, { ttl: policy.ttlMs });
 }

@@ -3,19 +3,35 @@ import { CancelledFailure, workflowInfo } from '@temporalio/workflow';
 import type { SpecRef } from '../core/case.ts';
 import type { Json } from '../core/json.ts';
 import type { RunSpecInput, Scope } from '../core/recording.ts';
+import type { Actor } from '../core/verdict.ts';
 import type { ApprovalStep, Spec, Step, ToolStep } from '../core/spec/spec.ts';
 import { showStatus } from './board.ts';
-import { performEffect } from './effect.ts';
-import { checkPayload, openGate, recorded, type GateEnd } from './gate.ts';
+import { checkPayload, recorded } from './freeze.ts';
+import { openGate, type GateEnd } from './gate.ts';
+import { performOrAsk } from './in-doubt.ts';
 import { freezePolicy } from './policies.ts';
 import { record } from './record.ts';
 import { currentRun, failure, releasePosition, takePosition } from './run.ts';
 
-/** How a spec run ends when it does not fail and is not cancelled; the result of the workflow. */
-export type RunSpecResult =
-  { status: 'completed'; output?: Json } | { status: 'rejected'; step: string; gate: 'rejected' | 'expired' };
+/** How a spec run ends when it does not fail and Temporal does not cancel it; the result of the workflow. */
+export type RunSpecResult = { status: 'completed'; output?: Json } | RefusedEnd;
 
-type StepEnd = { output: Json } | { refused: 'rejected' | 'expired' };
+/** A withdrawal ends the run `cancelled`; Temporal closes it as Completed, since nobody asked it to cancel. */
+export interface RefusedEnd {
+  status: 'rejected' | 'cancelled';
+  /** the position of the gate that ended it */
+  step: string;
+  gate: 'rejected' | 'expired' | 'withdrawn';
+}
+
+type StepEnd = { output: Json } | { end: RefusedEnd };
+
+/** What every gate and effect of a run is told of it. */
+interface Context {
+  scope: Scope;
+  spec?: SpecRef;
+  requestedBy?: Actor;
+}
 
 /** @throws ApplicationFailure with a code of core/failures.ts; CancelledFailure */
 export async function runSpec(input: RunSpecInput): Promise<RunSpecResult> {
@@ -23,55 +39,75 @@ export async function runSpec(input: RunSpecInput): Promise<RunSpecResult> {
   const problem = startProblem(input);
   if (problem !== undefined) throw failure('invalid_start', problem);
   const spec = input.spec as unknown as Spec;
-  const scope: Scope = { input: input.input, steps: {} };
+  const context: Context = {
+    scope: { input: input.input, steps: {} },
+    ...(input.specRef === undefined ? {} : { spec: input.specRef }),
+    ...(isActor(input.startedBy) ? { requestedBy: input.startedBy } : {}),
+  };
   for (const step of spec.steps) {
-    const end = await runStep(step, scope, input.specRef);
-    if ('refused' in end) return { status: 'rejected', step: step.id, gate: end.refused };
-    scope.steps[step.id] = { output: end.output };
+    const end = await runStep(step, context);
+    if ('end' in end) return end.end;
+    context.scope.steps[step.id] = { output: end.output };
   }
   if (spec.output === undefined) return { status: 'completed' };
-  return { status: 'completed', output: await resolveOutput(spec.output, scope) };
+  return { status: 'completed', output: await resolveOutput(spec.output, context.scope) };
 }
 
-async function runStep(step: Step, scope: Scope, spec: SpecRef | undefined): Promise<StepEnd> {
-  const place = { scope, ...(spec === undefined ? {} : { spec }) };
-  if ('approval' in step) return approvalStep(step, place);
-  if (step.before === undefined) return { output: await plainStep(step, scope) };
+async function runStep(step: Step, context: Context): Promise<StepEnd> {
+  if ('approval' in step) return approvalStep(step, context);
+  if (step.before === undefined) return { output: await plainStep(step, context) };
   const proposal = { tool: step.tool, arguments: step.with ?? {}, ...step.before.approve };
-  const end = await openGate(step.id, { phase: 'before', ...proposal, ...place });
-  const refused = closeStep(end);
-  if (refused !== undefined) return { refused };
-  const { tool, effect, position, root, payloadHash } = end.case;
-  if (tool === undefined || effect === undefined) throw new TypeError('a case of phase before has a tool');
-  const args = end.case.arguments ?? null;
-  return {
-    output: await performEffect({ position, root, tool, arguments: args, payloadHash, effect }, end.grant),
-  };
+  const end = await openGate(step.id, { phase: 'before', ...proposal, ...context });
+  return endStep(end, () => performApproved(end));
 }
 
-async function approvalStep(step: ApprovalStep, place: { scope: Scope; spec?: SpecRef }): Promise<StepEnd> {
-  const refused = closeStep(await openGate(step.id, { phase: 'step', ...step.approval, ...place }));
-  return refused === undefined ? { output: { approved: true } } : { refused };
+/** Runs what a gate of phase `before` approved. */
+export async function performApproved({ case: frozen, grant }: GateEnd): Promise<Json> {
+  const { tool, effect, position, root, payloadHash, policy, spec, requestedBy } = frozen;
+  if (tool === undefined || effect === undefined) throw new TypeError('a case of phase before has a tool');
+  const call = { position, root, tool, arguments: frozen.arguments ?? null, payloadHash, effect };
+  return performOrAsk(call, grant, {
+    ttl: policy.ttlMs,
+    ...(spec === undefined ? {} : { spec }),
+    ...(requestedBy === undefined ? {} : { requestedBy }),
+  });
+}
+
+async function approvalStep(step: ApprovalStep, context: Context): Promise<StepEnd> {
+  const end = await openGate(step.id, { phase: 'step', ...step.approval, ...context });
+  return endStep(end, () => Promise.resolve({ approved: true }));
 }
 
 /** Says how the run goes on after a gate. @throws CancelledFailure when the gate was cancelled with the run */
-function closeStep({ settlement: { state } }: GateEnd): 'rejected' | 'expired' | undefined {
-  if (state === 'cancelled') {
-    showStatus('cancelled');
-    throw new CancelledFailure('the run was cancelled while it waited for a decision');
+export async function endStep(end: GateEnd, approved: () => Promise<Json>): Promise<StepEnd> {
+  const { state } = end.settlement;
+  switch (state) {
+    case 'approved':
+      showStatus('running');
+      return { output: await approved() };
+    case 'responded':
+      showStatus('running');
+      return { output: end.decision?.result ?? null };
+    case 'cancelled':
+      showStatus('cancelled');
+      throw new CancelledFailure('the run was cancelled while it waited for a decision');
+    case 'withdrawn':
+      showStatus('cancelled');
+      return { end: { status: 'cancelled', step: end.case.position, gate: state } };
+    case 'rejected':
+    case 'expired':
+      showStatus('rejected');
+      return { end: { status: 'rejected', step: end.case.position, gate: state } };
   }
-  if (state === 'approved') {
-    showStatus('running');
-    return undefined;
-  }
-  showStatus('rejected');
-  return state === 'expired' ? 'expired' : 'rejected';
 }
 
-async function plainStep(step: ToolStep, scope: Scope): Promise<Json> {
+async function plainStep(step: ToolStep, { scope, spec, requestedBy }: Context): Promise<Json> {
   const prepared = await prepare(step.id, { tool: step.tool, arguments: step.with ?? {} }, scope);
   if (prepared.kind !== 'prepared') throw new TypeError('prepareStep answered an output for a tool');
-  return performEffect(prepared, undefined);
+  return performOrAsk(prepared, undefined, {
+    ...(spec === undefined ? {} : { spec }),
+    ...(requestedBy === undefined ? {} : { requestedBy }),
+  });
 }
 
 async function resolveOutput(output: Json, scope: Scope): Promise<Json> {
@@ -125,6 +161,10 @@ function startProblem(input: unknown): string | undefined {
       return `spec: step "${step['id']}" is neither a tool nor an approval step`;
   }
   return undefined;
+}
+
+function isActor(value: unknown): value is Actor {
+  return isRecord(value) && typeof value['id'] === 'string';
 }
 
 function isRecord(value: unknown): value is Record<string, unknown> {

@@ -13,7 +13,7 @@ import { workflowIdProblem } from '../core/approval-key.ts';
 import type { Decision } from '../core/decision.ts';
 import type { FailureCode } from '../core/failures.ts';
 import { judgeDelivery, type Delivery, type GateView, type RunPlace } from '../core/gate-state.ts';
-import { queryNames, signalNames } from '../core/names.ts';
+import { memoFields, queryNames, signalNames } from '../core/names.ts';
 import { nameProblem, nthUse, positionProblem } from '../core/position.ts';
 import { readSignal, type RawPayload } from '../core/signal.ts';
 import type { Receipt, RefusalCode } from '../core/verdict.ts';
@@ -28,6 +28,8 @@ export interface OpenGate extends GateView {
 }
 
 export interface Run extends RunPlace {
+  /** in a child run: its place in the runs above it */
+  prefix?: string;
   gates: Map<string, OpenGate>;
   receipts: Map<string, Receipt>;
   /** how often a name was used, and whether its last use is still open */
@@ -62,18 +64,23 @@ const receiptsQuery = defineQuery<Receipt[], [unknown]>(queryNames.receipts);
 
 let current: Run | undefined;
 
-/** The state of this run; the first call sets its signal and query handlers. */
-export function currentRun(): Run {
+/**
+ * The state of this run; the first call sets its signal and query handlers. `prepare` opens what is open
+ * from the first event: signals that came before the handlers are delivered while they are set.
+ */
+export function currentRun(prepare?: (run: Run) => void): Run {
   if (current !== undefined) return current;
   const { workflowId, firstExecutionRunId } = workflowInfo();
   const run: Run = {
     workflowId,
     root: firstExecutionRunId,
+    ...handedDown(),
     gates: new Map(),
     receipts: new Map(),
     names: new Map(),
   };
   current = run;
+  prepare?.(run);
   setHandler(stateQuery, () => stateOf(run), { description: 'The gates of this run and how they stand.' });
   setHandler(receiptsQuery, (ids) => receiptsOf(run, ids), {
     description: 'What was answered to the decisions of these ids.',
@@ -84,8 +91,11 @@ export function currentRun(): Run {
   return run;
 }
 
-/** Takes a name for a new position: `name`, then `name#2`, … @throws ApplicationFailure for a bad or open name */
-export function takePosition(run: Run, name: string): string {
+/**
+ * Takes a name for a new position: `name`, then `name#2`, … A name that the system makes may hold what
+ * people's may not (`pay#2/in-doubt`). @throws ApplicationFailure for a bad or open name
+ */
+export function takePosition(run: Run, name: string, isSystemName = false): string {
   const idProblem = workflowIdProblem(run.workflowId);
   if (idProblem !== undefined) throw failure('invalid_start', idProblem);
   const use = run.names.get(name) ?? { uses: 0, open: false };
@@ -97,10 +107,23 @@ export function takePosition(run: Run, name: string): string {
     );
   }
   const position = nthUse(name, use.uses + 1);
-  const problem = nameProblem(name) ?? positionProblem(position);
+  const whole = run.prefix === undefined ? position : `${run.prefix}/${position}`;
+  const problem = (isSystemName ? undefined : nameProblem(name)) ?? positionProblem(whole);
   if (problem !== undefined) throw failure('invalid_name', `position ${JSON.stringify(name)}: ${problem}`);
   run.names.set(name, { uses: use.uses + 1, open: true });
   return position;
+}
+
+/**
+ * What a parent handed down (DESIGN §4): a parent that is reset starts its children anew, with new run ids,
+ * and the child's effects must keep their keys. Taken only by a run that has a parent.
+ */
+function handedDown(): { root?: string; prefix?: string } {
+  const { parent, memo } = workflowInfo();
+  const given = parent === undefined ? undefined : memo?.[memoFields.root];
+  if (typeof given !== 'object' || given === null) return {};
+  const { root, prefix } = given as Record<string, unknown>;
+  return typeof root === 'string' && typeof prefix === 'string' ? { root, prefix } : {};
 }
 
 export function releasePosition(run: Run, name: string): void {
