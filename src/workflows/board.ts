@@ -90,7 +90,7 @@ function showDetails(): void {
 }
 
 function caseDetails(frozen: CaseRecord): string {
-  const subject = frozen.phase === 'before' ? frozen.arguments : frozen.question;
+  const subject = frozen.question ?? frozen.arguments ?? null;
   const decision = {
     v: 1,
     key: frozen.key,
