@@ -1,4 +1,5 @@
 // The sandbox-safe door of the package: import it in your own Temporal workflows.
+export { childRun, type ChildRunOptions } from './workflows/child-run.ts';
 export { effect, gate, gated } from './workflows/primitives.ts';
 export type {
   ApprovedGate,

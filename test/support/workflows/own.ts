@@ -2,6 +2,7 @@
 import { condition, defineSignal, proxyActivities, setHandler, sleep } from '@temporalio/workflow';
 import type { EffectRecord, PerformInput } from '../../../src/core/case.ts';
 import type { Json } from '../../../src/core/json.ts';
+import { childRun } from '../../../src/workflows/child-run.ts';
 import { effect, gate, gated } from '../../../src/workflows/primitives.ts';
 import type { GateOptions, GateProposal, GateResult } from '../../../src/workflows/primitives.ts';
 
@@ -110,4 +111,11 @@ function proposalOf({ tool, arguments: args, title, reasoning }: OneGate): GateP
 
 function optionsOf({ ttl }: OneGate): GateOptions {
   return ttl === undefined ? {} : { ttl };
+}
+
+/** A parent whose only work is a child (of any type), and a pause after it, so that it can be reset. */
+export async function parentOf(input: { child: string; args: Json[]; pauseMs?: number }): Promise<Json> {
+  const output = await childRun('sub', input.child, { args: input.args });
+  if (input.pauseMs !== undefined) await sleep(input.pauseMs);
+  return output;
 }
