@@ -56,7 +56,11 @@ export async function freezeCall(
     );
   }
   const { hash, payload } = frozenHash(position, { tool: call.tool, arguments: parsed.data });
-  return { arguments: payload.arguments as Json, payloadHash: hash, effect: effectOptions(tool) };
+  return {
+    arguments: payload.arguments as Json,
+    payloadHash: hash,
+    effect: effectOptions(tool, payload.arguments),
+  };
 }
 
 /** Resolves templates; a value without a scope is taken as it is. @throws FreezeProblem */
@@ -82,10 +86,12 @@ export function frozenHash(
   }
 }
 
-function effectOptions(tool: Tool): EffectOptions {
+function effectOptions(tool: Tool, args: unknown): EffectOptions {
+  // A call that only reads is as harmless to repeat as one that the target recognises by its key.
+  const idempotency = tool.safe?.(args) === true ? 'key' : tool.idempotency;
   return {
-    idempotency: tool.idempotency,
+    idempotency,
     startToCloseMs: tool.timeoutMs ?? defaultTimeoutMs,
-    maximumAttempts: tool.idempotency === 'none' ? 1 : (tool.attempts ?? defaultAttempts),
+    maximumAttempts: idempotency === 'none' ? 1 : (tool.attempts ?? defaultAttempts),
   };
 }

@@ -8,6 +8,7 @@ import type { Decision } from '../core/decision.ts';
 import { judgeDelivery } from '../core/gate-state.ts';
 import { jsonValueProblem, utf8Length } from '../core/json-value.ts';
 import type { Json } from '../core/json.ts';
+import { admitSummary } from '../core/names.ts';
 import type { Scope } from '../core/recording.ts';
 import type { DecidedBy, GateState, Settlement } from '../core/verdict.ts';
 import { showPending, showSettled } from './board.ts';
@@ -101,9 +102,8 @@ export async function recorded<T>(recording: Promise<T>, position: string): Prom
     return await recording;
   } catch (error) {
     if (!isRecordingFailure(error)) throw error;
-    const cause =
-      error instanceof Error && error.cause instanceof Error ? error.cause.message : String(error);
-    throw failure('preparation_failed', `step "${position}" could not be frozen: ${cause}`);
+    const { message } = error.cause ?? error;
+    throw failure('preparation_failed', `step "${position}" could not be frozen: ${message}`);
   }
 }
 
@@ -172,7 +172,7 @@ async function admit(
       'admitDecision',
       { v: 1, position, key, root, case: shown, decision, text, takenUpAt: Date.now() },
       admitPolicy,
-      `admit ${decision.decision} at ${position} · ${key}`,
+      admitSummary(decision.decision, position, key),
     );
     const { code, message } = verdict;
     keepReceipt(run, decision, gate, {

@@ -111,3 +111,55 @@ function proposalOf({ tool, arguments: args, title, reasoning }: OneGate): GateP
 function optionsOf({ ttl }: OneGate): GateOptions {
   return ttl === undefined ? {} : { ttl };
 }
+
+/** What no start input can hold: made inside the sandbox, as a bug in somebody's workflow would. */
+const oddArguments = {
+  nan: () => ({ items: [{ amount: Number.NaN }] }),
+  infinity: () => ({ items: [{ amount: -Infinity }] }),
+  undefined: () => ({ items: [{ amount: undefined }] }),
+  date: () => ({ items: [{ amount: new Date(0) }] }),
+  map: () => ({ items: [{ amount: new Map([['a', 1]]) }] }),
+  set: () => ({ items: [{ amount: new Set([1]) }] }),
+  bigint: () => ({ items: [{ amount: 10n }] }),
+  function: () => ({ items: [{ amount: () => 1 }] }),
+  hole: () => ({ items: [{ amount: new Array(2) }] }),
+  surrogate: () => ({ items: [{ amount: '\ud800' }] }),
+  nothing: () => undefined,
+  cycle: () => {
+    const items: unknown[] = [];
+    items.push({ amount: items });
+    return { items };
+  },
+  large: () => ({ order: 'x'.repeat(3_000_000), amount: '1.00' }),
+} satisfies Record<string, () => unknown>;
+
+export type OddArguments = keyof typeof oddArguments;
+
+/** Proposes (or, ungated, runs) a call with arguments that are not JSON, or far too large. */
+export async function oddProposal(input: {
+  odd: OddArguments;
+  ungated: boolean;
+  tool: string;
+}): Promise<string> {
+  const args = oddArguments[input.odd]() as Json;
+  if (input.ungated) {
+    await effect('pay', input.tool, args);
+    return 'performed';
+  }
+  return (await gate('pay', { tool: input.tool, arguments: args })).state;
+}
+
+/** A gate whose words, or whose time, are made inside the sandbox. */
+export async function wordyGate(input: {
+  title?: number;
+  reasoning?: number;
+  ttl?: number;
+}): Promise<string> {
+  const { title, reasoning, ttl } = input;
+  const words = {
+    ...(title === undefined ? {} : { title: 'x'.repeat(title) }),
+    ...(reasoning === undefined ? {} : { reasoning: 'x'.repeat(reasoning) }),
+  };
+  const proposal = { tool: 'payments.refund', arguments: { order: 'o', amount: '1.00' }, ...words };
+  return (await gate('pay', proposal, ttl === undefined ? {} : { ttl })).state;
+}
