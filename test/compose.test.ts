@@ -325,12 +325,23 @@ describe('images', () => {
     assert.deepEqual(named.sort(), [...used].sort());
   });
 
-  test('of Temporal are of one version, ours is of this package', () => {
-    const { image } = service('temporal-schema');
-    assert.equal(image.split(':')[1], service('temporal').image.split(':')[1]);
-    for (const [, service] of own) {
-      assert.equal(service.image, `countersign:${packageJson.version}`);
-      assert.equal(service.build, '.', 'one that is not built here is looked for in a registry');
+  test('of Temporal are of one version', () => {
+    const [, version] = service('temporal').image.split(':');
+    for (const name of jobs) assert.equal(service(name).image, `temporalio/admin-tools:${version}`);
+  });
+
+  test('of ours are of this package, built once and looked for in no registry', () => {
+    assert.deepEqual(
+      own.map(([name, { build }]) => [name, build]),
+      [
+        ['api', '.'],
+        ['worker', undefined],
+        ['ledger', undefined],
+      ],
+    );
+    for (const [name, { image, pull_policy: policy }] of own) {
+      assert.equal(image, `countersign:${packageJson.version}`, name);
+      assert.equal(policy, 'never', name);
     }
   });
 });

@@ -70,6 +70,19 @@ test('P10: a secret that is a number, or in a text, or in a refusal, is taken ou
   }
 });
 
+test('P10: a secret is found in the encodings that targets echo', async (t) => {
+  const base64 = Buffer.from(value).toString('base64');
+  const shapes = [
+    value, 'sk_live_a/b+c\\"d', 'sk_live_a\\/b+c\\"d', 'sk_live_a%2Fb%2Bc%22d', 'sk_live_a%2fb%2bc%22d', base64,
+    base64.replace(/=+$/, ''), Buffer.from(value).toString('base64url'), Buffer.from(value).toString('hex'),
+    Buffer.from(value).toString('hex').toUpperCase(),
+  ]; // prettier-ignore
+  const { host } = await target(t, text(shapes.join(' '), 403));
+  const tool = toolFor(host, { env: { PAY_KEY: value }, secrets: secrets(host) });
+  const [, message] = await failed(call(tool, { url: `http://${host}/`, headers: bearer }));
+  assert.equal(message, `POST http://${host}/ answered 403: ${shapes.map(() => '${PAY_KEY}').join(' ')}`);
+});
+
 test('P10: one secret inside of another is taken out whole', async (t) => {
   const { host } = await target(t, text('key=abc-def, abc'));
   const env = { SHORT: 'abc', LONG: 'abc-def' };

@@ -4,14 +4,12 @@ import assert from 'node:assert/strict';
 import { createServer as createRawServer } from 'node:net';
 import { test } from 'node:test';
 import { createServer as createTlsServer } from 'node:tls';
-import type { ProblemRecord } from '../src/core/case.ts';
 import type { Json } from '../src/core/json.ts';
 import { ToolRetryError, type Tool } from '../src/tool.ts';
 import type { ResolvedAddress } from '../src/tools/http-request.ts';
-import { httpTool, type HttpToolOptions } from '../src/tools/http-tool.ts';
-import { depsWith, position, root, run } from './support/activity.ts';
+import type { HttpToolOptions } from '../src/tools/http-tool.ts';
 import {
-  call, failed, freezeProblems, idempotencyKey, json, listen, loopback, publicAddress, resolver, target, text, toolFor,
+  call, failed, idempotencyKey, json, listen, loopback, publicAddress, resolver, target, text, toolFor,
 } from './support/http-target.ts'; // prettier-ignore
 
 test('a call sends method, headers, JSON body and key, and answers status, headers and JSON', async (t) => {

@@ -11,12 +11,33 @@ import { eventually } from './support/eventually.ts';
 import { factsOf, openGate, openGates, startSpec } from './support/gates.ts';
 import { kinds, startGate } from './support/kinds.ts';
 import { makeSecrets } from './support/secrets.ts';
-import { openTemporal } from './support/temporal.ts';
+import { openTemporal, type TestTemporal } from './support/temporal.ts';
 
 const temporal = await openTemporal();
 const { client } = temporal;
 const { path: secretsFile } = await makeSecrets();
 const deploy = (): Promise<Deployment> => openDeployment(temporal, secretsFile);
+
+/** For tests that neither hold nor break the ledger: they share one, and look at their own lines. */
+let calmDeployment: Promise<Deployment> | undefined;
+async function calm(): Promise<Deployment> {
+  calmDeployment ??= deploy().then(async (deployment) => {
+    await deployment.start();
+    return deployment;
+  });
+  return calmDeployment;
+}
+
+/** Key and outcome of the ledger's lines of these runs, by their roots. */
+async function paidBy(
+  { ledger, countersign }: Deployment,
+  ...runIds: string[]
+): Promise<(string | null)[][]> {
+  const runs = await Promise.all(runIds.map((runId) => countersign.describeRun(runId)));
+  const roots = runs.map((run) => run?.root ?? assert.fail('there is no such run'));
+  const lines = (await ledger.lines()).filter(({ key }) => roots.some((root) => key?.startsWith(root)));
+  return lines.map(({ key, outcome }) => [key, outcome]);
+}
 
 /** Why a run failed: `code: message`. */
 async function failureOf(runId: string): Promise<string> {
@@ -56,6 +77,15 @@ function patientTool(ledgerUrl: string): { tool: Tool; answers: unknown[] } {
   return { tool, answers };
 }
 
+/** Starts an own workflow with a gated refund at each of these names. */
+async function startRefunds(own: TestTemporal, type: string, names: string[]): Promise<string> {
+  const workflowId = own.id('refunds');
+  const refund = { tool: 'payments.refund', arguments: { order: workflowId, amount: '1.00' } };
+  const gates = names.map((name) => ({ name, ...refund }));
+  await client.workflow.start(type, { workflowId, taskQueue: own.taskQueue, args: [{ gates }] });
+  return workflowId;
+}
+
 describe('once', sideBySide, () => {
   for (const kind of kinds) {
     test(`P4: an attempt whose time is up, and a target that answers later: the same key again, done once (case 21, ${kind})`, async () => {
@@ -82,28 +112,31 @@ describe('once', sideBySide, () => {
         [`${gate.root}:refund`, { refund: 're_1' }],
       );
     });
+  }
 
-    test(`P4: a target that is down at first is asked again under the same key (${kind})`, async () => {
-      const { temporal: own, countersign, ledger, start, approve } = await deploy();
-      await start();
+  test('P4: a target that is down at first is asked again under the same key', async () => {
+    const { temporal: own, countersign, ledger, start, approve } = await deploy();
+    await start();
+    for (const kind of kinds) {
       const gate = await startGate(own, countersign, kind, own.id('down'));
       await ledger.fail({ status: 503, times: 2 });
       await approve(gate);
       await client.workflow.getHandle(gate.runId).result();
-      const lines = await ledger.lines();
-      assert.deepEqual(
-        lines.map(({ outcome }) => outcome),
-        ['refused', 'refused', 'refunded'],
-      );
-      assert.deepEqual(new Set(lines.map(({ key }) => key)), new Set([`${gate.root}:refund`]));
-    });
-  }
+      const key = `${gate.root}:refund`;
+      const asked = (await ledger.lines()).slice(-3).map((line) => [line.outcome, line.key]);
+      assert.deepEqual(asked, [
+        ['refused', key],
+        ['refused', key],
+        ['refunded', key],
+      ]);
+    }
+    assert.equal((await ledger.counts()).requests, 3 * kinds.length);
+  });
 
   test('P4: two runs at the same position have different keys, and each is paid (case 29)', async () => {
-    const { temporal: own, countersign, ledger, start, approve } = await deploy();
-    await start();
-    const args = { order: 'the-same', amount: '10.00' };
-    const options = { arguments: args };
+    const deployment = await calm();
+    const { temporal: own, countersign, approve } = deployment;
+    const options = { arguments: { order: 'the-same', amount: '10.00' } };
     const first = await startGate(own, countersign, 'runSpec', own.id('run'), options);
     const second = await startGate(own, countersign, 'oneGated', own.id('run'), options);
     assert.equal(first.hash, second.hash);
@@ -112,78 +145,63 @@ describe('once', sideBySide, () => {
       await approve(gate);
       await client.workflow.getHandle(gate.runId).result();
     }
-    const keys = (await ledger.lines()).map(({ key, outcome }) => [key, outcome]);
-    assert.deepEqual(keys, [
+    assert.deepEqual(await paidBy(deployment, first.runId, second.runId), [
       [`${first.root}:refund`, 'refunded'],
       [`${second.root}:refund`, 'refunded'],
     ]);
   });
 
   test('P4: a name used again after its earlier use is the next position, with a key of its own', async () => {
-    const { temporal: own, countersign, ledger, start, approve } = await deploy();
-    await start();
-    const runId = own.id('again');
-    const one = { name: 'pay', tool: 'payments.refund', arguments: { order: runId, amount: '1.00' } };
-    const options = { workflowId: runId, taskQueue: own.taskQueue, args: [{ gates: [one, one, one] }] };
-    await client.workflow.start('gatesInARow', options);
-    let root = '';
-    for (const position of ['pay', 'pay#2', 'pay#3']) {
+    const deployment = await calm();
+    const { temporal: own, countersign, approve } = deployment;
+    const runId = await startRefunds(own, 'gatesInARow', ['pay', 'pay', 'pay']);
+    const positions = ['pay', 'pay#2', 'pay#3'];
+    const roots: string[] = [];
+    for (const position of positions) {
       const gate = await eventually(async () => {
         const open = await openGate(countersign, runId);
         return open.position === position ? open : undefined;
       });
-      root = gate.root;
+      roots.push(gate.root);
       await approve(gate);
     }
     await client.workflow.getHandle(runId).result();
-    const keys = (await ledger.lines()).map(({ key, outcome }) => [key, outcome]);
-    assert.deepEqual(
-      keys,
-      ['pay', 'pay#2', 'pay#3'].map((position) => [`${root}:${position}`, 'refunded']),
-    );
+    const expected = positions.map((position, index) => [`${roots[index] ?? ''}:${position}`, 'refunded']);
+    assert.deepEqual(await paidBy(deployment, runId), expected);
   });
 
   test('P4: a name that is none, or that only the system may make, fails the run and asks nobody (case 29)', async () => {
-    const { temporal: own, countersign, ledger, start } = await deploy();
-    await start();
+    const deployment = await calm();
+    const { temporal: own, countersign } = deployment;
     const names = ['a:b', '', 'a b', 'pay#2', 'each[0]', 'pay/', '../pay', 'x'.repeat(181)];
     for (const name of names) {
-      const runId = own.id('name');
-      const input = { name, tool: 'payments.refund', arguments: { order: runId, amount: '1.00' } };
-      await client.workflow.start('oneGated', { workflowId: runId, taskQueue: own.taskQueue, args: [input] });
+      const runId = await startRefunds(own, 'gatesInARow', [name]);
       assert.match(await failureOf(runId), /^invalid_name: position "/, name);
       const trail = await countersign.readTrail(runId);
       assert.deepEqual(
         trail.map(({ type }) => type),
         ['run_started', 'run_finished'],
       );
+      assert.deepEqual(await paidBy(deployment, runId), []);
     }
-    assert.equal((await ledger.counts()).requests, 0);
   });
 
   test('P4: a name used while its earlier use is open is refused, and pays nothing', async () => {
-    const { temporal: own, countersign, ledger, start } = await deploy();
-    await start();
-    const runId = own.id('twice');
-    const one = { name: 'pay', tool: 'payments.refund', arguments: { order: runId, amount: '1.00' } };
-    const options = { workflowId: runId, taskQueue: own.taskQueue, args: [{ gates: [one, one] }] };
-    await client.workflow.start('gatesSideBySide', options);
-    assert.match(
-      await failureOf(runId),
-      /^duplicate_position: position "pay".*earlier use is open.*"pay\/item-17"/,
-    );
+    const deployment = await calm();
+    const { temporal: own, countersign } = deployment;
+    const runId = await startRefunds(own, 'gatesSideBySide', ['pay', 'pay']);
+    const refused = /^duplicate_position: position "pay".*earlier use is open.*"pay\/item-17"/;
+    assert.match(await failureOf(runId), refused);
     assert.deepEqual(await factsOf(countersign, runId, 'effect_started'), []);
-    assert.equal((await ledger.counts()).requests, 0);
+    assert.deepEqual(await paidBy(deployment, runId), []);
 
-    // by its item each has a place: both are asked, and both are paid
-    const items = [0, 1].map((item) => ({ ...one, name: `pay/item-${item}` }));
-    const named = own.id('named');
-    await client.workflow.start('gatesSideBySide', {
-      ...options,
-      workflowId: named,
-      args: [{ gates: items }],
-    });
-    assert.equal((await openGates(countersign, named, 2)).length, 2);
+    // by its item each has a place: both are asked
+    const named = await startRefunds(own, 'gatesSideBySide', ['pay/item-0', 'pay/item-1']);
+    const open = await openGates(countersign, named, 2);
+    assert.deepEqual(
+      open.map(({ position }) => position),
+      ['pay/item-0', 'pay/item-1'],
+    );
     await client.workflow.getHandle(named).terminate();
   });
 

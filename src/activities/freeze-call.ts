@@ -12,7 +12,7 @@ import type { Tool } from '../tool.ts';
 
 /** One minute: the time most HTTP targets answer in or never. */
 const defaultTimeoutMs = 60_000;
-/** Ten attempts with the backoff of policies.ts are about eight minutes. */
+/** Ten attempts wait about three minutes in all (policies.ts), and take their own time on top. */
 const defaultAttempts = 10;
 
 export interface FrozenCall {

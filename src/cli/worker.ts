@@ -9,10 +9,10 @@ import { openProject, openProjectSecrets } from './open-project.ts';
 import { stopWish } from './stop.ts';
 import { log, reportReady } from './talk.ts';
 
-export async function runWorker(options: { config?: string; createSecrets?: boolean }): Promise<void> {
+export async function runWorker(options: { config?: string }): Promise<void> {
   const stop = stopWish();
   const { config, specs } = await openProject(options);
-  const { secrets } = await openProjectSecrets(config, options.createSecrets ?? false);
+  const { secrets } = await openProjectSecrets(config, false);
   Runtime.install({
     logger: new DefaultLogger('WARN', ({ level, message, meta }) =>
       log(`${level} ${message}`, { error: (meta as { error?: unknown } | undefined)?.error }),

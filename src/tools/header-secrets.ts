@@ -142,16 +142,12 @@ export function createRedactor(rules: SecretRules, env: NodeJS.ProcessEnv): Reda
 function encodings(value: string): string[] {
   if (value === '') return [];
   const bytes = Buffer.from(value, 'utf8');
+  const [json, percent] = [JSON.stringify(value).slice(1, -1), encodeURIComponent(value)];
+  const [base64, hex] = [bytes.toString('base64'), bytes.toString('hex')];
   return [
-    ...new Set([
-      value,
-      JSON.stringify(value).slice(1, -1),
-      encodeURIComponent(value),
-      bytes.toString('base64'),
-      bytes.toString('base64').replace(/=+$/, ''),
-      bytes.toString('base64url'),
-      bytes.toString('hex'),
-    ]),
+    ...[value, json, json.replaceAll('/', '\\/')],
+    ...[percent, percent.replace(/%../g, (code) => code.toLowerCase())],
+    ...[base64, base64.replace(/=+$/, ''), bytes.toString('base64url'), hex, hex.toUpperCase()],
   ];
 }
 

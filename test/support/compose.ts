@@ -15,6 +15,7 @@ const words = z.array(z.string().min(1)).min(1);
 const serviceSchema = z.strictObject({
   image: z.string(),
   build: z.string().optional(),
+  pull_policy: z.literal('never').optional(),
   profiles: z.array(z.string()).default([]),
   entrypoint: words.optional(),
   command: words.default([]),

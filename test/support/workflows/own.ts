@@ -1,5 +1,12 @@
 // Sandbox-safe. Workflows of the tests themselves, written as a user of the package would write them.
-import { condition, defineSignal, proxyActivities, setHandler, sleep } from '@temporalio/workflow';
+import {
+  condition,
+  continueAsNew,
+  defineSignal,
+  proxyActivities,
+  setHandler,
+  sleep,
+} from '@temporalio/workflow';
 import type { EffectRecord, PerformInput } from '../../../src/core/case.ts';
 import type { Json } from '../../../src/core/json.ts';
 import { effect, gate, gated } from '../../../src/workflows/primitives.ts';
@@ -162,4 +169,11 @@ export async function wordyGate(input: {
   };
   const proposal = { tool: 'payments.refund', arguments: { order: 'o', amount: '1.00' }, ...words };
   return (await gate('pay', proposal, ttl === undefined ? {} : { ttl })).state;
+}
+
+/** Continues as new after its first gate, and would ask and pay again under the same keys. */
+export async function continuedGate(input: { gate: OneGate; rounds: number }): Promise<string> {
+  const result = await gated(input.gate.name, proposalOf(input.gate), optionsOf(input.gate));
+  if (input.rounds <= 1) return result.state;
+  return continueAsNew<typeof continuedGate>({ ...input, rounds: input.rounds - 1 });
 }
