@@ -52,6 +52,9 @@ export interface ClientOptions {
 
 const keywordLimit = 255;
 
+/** temporal.api.enums.v1.PendingWorkflowTaskState */
+const startedTask = 2;
+
 export function createClient(options: ClientOptions): CountersignClient {
   const { client, taskQueue, namespace } = options;
   const deadlineMs = options.deadlineMs ?? 5_000;
@@ -97,8 +100,10 @@ export function createClient(options: ClientOptions): CountersignClient {
     describeRun: (runId) =>
       call(async () => {
         try {
-          const description = await client.workflow.getHandle(runId).describe();
-          return await describeExecution(client, description.raw.workflowExecutionInfo as ExecutionInfo);
+          const { raw } = await client.workflow.getHandle(runId).describe();
+          const run = await describeExecution(client, raw.workflowExecutionInfo as ExecutionInfo);
+          const taskRunning = Number(raw.pendingWorkflowTask?.state ?? 0) === startedTask;
+          return taskRunning ? { ...run, taskRunning } : run;
         } catch (error) {
           if (error instanceof WorkflowNotFoundError) return undefined;
           throw error;

@@ -5,7 +5,7 @@ import { basename, join, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { z } from 'zod';
 import { maxDurationMs } from './core/duration.ts';
-import type { Tool } from './tool.ts';
+import { repeatProblem, type Tool } from './tool.ts';
 
 /** The configuration cannot be used; the message names the file or variable, the rule and the value. */
 export class ConfigError extends Error {
@@ -148,7 +148,8 @@ function toolProblem(value: unknown): string | undefined {
   if (tool.keyMaxLength !== undefined && !isWhole(tool.keyMaxLength, shortestKey)) {
     return `${named}: keyMaxLength must be a whole number from ${shortestKey}`;
   }
-  return undefined;
+  const problem = repeatProblem(tool);
+  return problem === undefined ? undefined : `${named}: ${problem}`;
 }
 
 function isWhole(value: unknown, least: number): boolean {

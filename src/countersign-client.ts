@@ -65,6 +65,11 @@ export interface RunDescription {
   /** Milliseconds since the epoch. */
   createdAt: number;
   closedAt?: number;
+  /**
+   * A workflow task runs now. Until it ends Temporal keeps new signals beside the history: safe, and not
+   * to be read. Only from describeRun.
+   */
+  taskRunning?: true;
   approvals: ApprovalEntry[];
 }
 

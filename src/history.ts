@@ -106,7 +106,7 @@ function bodyOf(event: ProtoEvent): Body | undefined {
     return { type: 'signaled', name: signaled.signalName ?? '', input, identity: signaled.identity ?? '' };
   }
   const marker = event.markerRecordedEventAttributes;
-  if (marker?.markerName === 'core_local_activity') return localActivity(marker);
+  if (marker?.markerName === 'core_local_activity') return localActivity(marker, event);
   const memo = event.workflowPropertiesModifiedEventAttributes;
   if (memo?.upsertedMemo) {
     const fields = Object.entries(memo.upsertedMemo.fields ?? {});
@@ -127,10 +127,21 @@ function handedDown(started: NonNullable<ProtoEvent['workflowExecutionStartedEve
   return typeof root === 'string' && typeof prefix === 'string' ? { handedDown: { root, prefix } } : {};
 }
 
-function localActivity(marker: NonNullable<ProtoEvent['markerRecordedEventAttributes']>): Body {
+function localActivity(
+  marker: NonNullable<ProtoEvent['markerRecordedEventAttributes']>,
+  { userMetadata }: ProtoEvent,
+): Body {
   const data = jsonOf(marker.details?.['data']) as { activity_type?: string } | null;
   const activityType = data?.activity_type ?? '';
-  if (marker.failure) return { type: 'local_activity', activityType, failure: failureOf(marker.failure) };
+  if (marker.failure) {
+    const summary = userMetadata?.summary ? decode(userMetadata.summary) : null;
+    return {
+      type: 'local_activity',
+      activityType,
+      failure: failureOf(marker.failure),
+      ...(typeof summary === 'string' ? { summary } : {}),
+    };
+  }
   return { type: 'local_activity', activityType, result: jsonOf(marker.details?.['result']) };
 }
 

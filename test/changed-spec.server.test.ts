@@ -130,7 +130,7 @@ test('P9: an approval under a changed spec is refused with both hashes and stays
     assert.deepEqual([receipt.code, receipt.gate], ['spec_changed', 'pending'], what);
     assert.ok(receipt.message?.includes(shortHash(hash)), `${what}: ${receipt.message}`);
     assert.ok(
-      receipt.message.includes(now === undefined ? 'gone' : shortHash(now)),
+      receipt.message?.includes(now === undefined ? 'gone' : shortHash(now)),
       `${what}: ${receipt.message}`,
     );
     assert.equal((await openGate(countersign, runId)).key, gate.key, what);

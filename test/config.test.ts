@@ -150,6 +150,16 @@ describe('a config file is refused', () => {
       /keyMaxLength must be a whole number from 43/,
     ],
     [
+      'a lookup tool that cannot be asked',
+      `{ tools: [${tool('idempotency: "lookup"')}] }`,
+      /tool "payments\.refund": idempotency 'lookup' needs find/,
+    ],
+    [
+      'a key that lasts no time',
+      `{ tools: [${tool('keyTtl: "soon"')}] }`,
+      /tool "payments\.refund": keyTtl must be a duration like/,
+    ],
+    [
       'two tools of one name',
       `{ tools: [${tool()}, ${tool()}] }`,
       /config\.tools\[1\]: a second tool is named "payments\.refund"/,

@@ -4,16 +4,22 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { startApi } from './support/api-server.ts';
 import { eventually } from './support/eventually.ts';
-import { clientOf, decisionOn, openGate, receiptOf, startSpec, type SeenGate } from './support/gates.ts';
+import { clientOf, decisionOn, openGate, receiptOf, type SeenGate } from './support/gates.ts';
 import { fetchHistory, taskFailures } from './support/history.ts';
-import { badHeader, hostileSignals, payload, sendRaw, type HostileSignal } from './support/hostile-signals.ts';
+import {
+  badHeader,
+  hostileSignals,
+  payload,
+  sendRaw,
+  type HostileSignal,
+} from './support/hostile-signals.ts';
 import { startLedger } from './support/ledger.ts';
+import { linesOf, startGate } from './support/refund-gates.ts';
 import { makeSecrets } from './support/secrets.ts';
 import { openTemporal } from './support/temporal.ts';
 import { startWorker } from './support/worker.ts';
 import { approvalKey } from '../src/core/approval-key.ts';
 import { hashPayload } from '../src/core/hash.ts';
-import type { Spec } from '../src/core/spec/spec.ts';
 import type { TrailFact } from '../src/core/trail-fact.ts';
 
 const temporal = await openTemporal();
@@ -24,24 +30,7 @@ const { path: secretsFile } = await makeSecrets();
 const api = await startApi(temporal, { secretsFile });
 await startWorker({ address, namespace, taskQueue, secretsFile, ledgerUrl: ledger.url });
 
-const spec: Spec = {
-  version: 1,
-  name: 'messages',
-  steps: [
-    {
-      id: 'refund',
-      tool: 'payments.refund',
-      with: { order: '${{ input.order }}', amount: '10.00' },
-      before: { approve: {} },
-    },
-  ],
-};
-
-async function specGate(name: string): Promise<SeenGate> {
-  const runId = temporal.id(name);
-  await startSpec(countersign, runId, spec, { order: runId });
-  return openGate(countersign, runId);
-}
+const start = (name: string): Promise<SeenGate> => startGate(temporal, countersign, name);
 
 /** The gate that a run will open at `refund`, and what it will be about: all of it can be foretold. */
 async function foretold(runId: string): Promise<SeenGate> {
@@ -61,8 +50,7 @@ const gateInput = (runId: string) => ({
 });
 
 async function refundsOf(runId: string): Promise<number> {
-  const lines = await ledger.lines();
-  return lines.filter(({ body }) => (body as { order?: string }).order === runId).length;
+  return (await linesOf(ledger, runId)).length;
 }
 
 async function sendAll(runId: string, signals: readonly HostileSignal[]): Promise<void> {
@@ -103,7 +91,7 @@ function isAbout(fact: TrailFact, { decisionId }: HostileSignal, eventId: number
 }
 
 test('P8: no malformed signal hurts a spec run whose gate is open', async () => {
-  const gate = await specGate('hostile-spec');
+  const gate = await start('hostile-spec');
   const signals = hostileSignals(gate);
   await sendAll(gate.runId, signals);
   const view = await api.call('GET', `/approvals/${gate.key}`);
@@ -160,7 +148,7 @@ test('P8: no malformed signal hurts a run that lives on after its gate', async (
 });
 
 test('P8: many signals of the greatest size do not hurt a run', async () => {
-  const gate = await specGate('hostile-size');
+  const gate = await start('hostile-size');
   const huge = { payloads: [payload(`"${'x'.repeat(1_900_000)}"`)] };
   for (let count = 0; count < 6; count += 1) await sendRaw(temporal, gate.runId, huge);
   assert.equal((await api.call('GET', `/approvals/${gate.key}`)).body['state'], 'pending');
@@ -170,7 +158,7 @@ test('P8: many signals of the greatest size do not hurt a run', async () => {
 });
 
 test('P8: a good decision under a bad header counts', async () => {
-  const gate = await specGate('header');
+  const gate = await start('header');
   const decision = decisionOn(gate, 'approve');
   await sendRaw(temporal, gate.runId, { payloads: [payload(JSON.stringify(decision))], header: badHeader });
   assert.deepEqual(await client.workflow.getHandle(gate.runId).result(), { status: 'completed' });
@@ -178,7 +166,7 @@ test('P8: a good decision under a bad header counts', async () => {
 });
 
 test('P8: 300 refused signals, then a good one: it counts', async () => {
-  const gate = await specGate('refused-300');
+  const gate = await start('refused-300');
   const other = { ...gate, key: approvalKey({ workflowId: gate.runId, position: 'later', root: gate.root }) };
   const refused = Array.from({ length: 100 }, () => [
     payload('{"approve": true}'),
@@ -199,7 +187,7 @@ test('P8: 300 refused signals, then a good one: it counts', async () => {
 });
 
 test('P8: a run remembers the answers to its last 1,000 decisions and no more', async () => {
-  const gate = await specGate('receipts');
+  const gate = await start('receipts');
   const other = { ...gate, key: approvalKey({ workflowId: gate.runId, position: 'later', root: gate.root }) };
   const decisions = Array.from({ length: 1_100 }, () => decisionOn(other, 'reject'));
   const ids = decisions.map(({ decisionId }) => decisionId);
@@ -220,7 +208,7 @@ test('P8: a run remembers the answers to its last 1,000 decisions and no more', 
 });
 
 test('P8: refused requests are recorded as facts up to 50 a gate, and answered all the same beyond', async () => {
-  const gate = await specGate('refused-http');
+  const gate = await start('refused-http');
   const wrong = { key: gate.key, hash: `sha256:${'0'.repeat(64)}` };
   const codes = new Set<unknown>();
   for (let count = 0; count < 60; count += 1) {

@@ -1,12 +1,13 @@
-// P2 on a real server over real HTTP: of all decisions on a gate, sent at once, too early, again or too late,
-// one wins; every other one is refused, answered and recorded, and nothing is answered that is not in history.
+// P2 on a real server over real HTTP: of all decisions on a gate, sent too early, at once, again or too late,
+// one wins; every other one is refused, answered and recorded. A crowd of them is in crowd.server.test.ts.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Answer } from './support/api-harness.ts';
-import { signalledIds, startApi } from './support/api-server.ts';
+import { assertInHistory, signalledIds, startApi } from './support/api-server.ts';
 import { eventually } from './support/eventually.ts';
-import { clientOf, decisionOn, factsOf, openGate, openGates, startSpec, type SeenGate } from './support/gates.ts';
-import { startLedger, type LedgerLine } from './support/ledger.ts';
+import { clientOf, decisionOn, factsOf, openGate, openGates, type SeenGate } from './support/gates.ts';
+import { startLedger } from './support/ledger.ts';
+import { linesOf, questionSpec, startGate } from './support/refund-gates.ts';
 import { makeSecrets } from './support/secrets.ts';
 import { openTemporal } from './support/temporal.ts';
 import { startWorker } from './support/worker.ts';
@@ -19,101 +20,15 @@ const { client, address, namespace, taskQueue } = temporal;
 const countersign = clientOf(temporal);
 const ledger = await startLedger();
 const { path: secretsFile } = await makeSecrets();
-const approvers = Array.from({ length: 50 }, (_, index) => `approver-${index}`);
-const rejecters = Array.from({ length: 50 }, (_, index) => `rejecter-${index}`);
-const api = await startApi(temporal, { secretsFile, people: ['ann', 'bob', ...approvers, ...rejecters] });
+const api = await startApi(temporal, { secretsFile });
 const otherApi = await startApi(temporal, { secretsFile });
 await startWorker({ address, namespace, taskQueue, secretsFile, ledgerUrl: ledger.url });
 
-const refund: Spec = {
-  version: 1,
-  name: 'races',
-  steps: [
-    {
-      id: 'refund',
-      tool: 'payments.refund',
-      with: { order: '${{ input.order }}', amount: '10.00' },
-      before: { approve: {} },
-    },
-  ],
-};
-/** Ends with its decision, at once: nothing happens after it. */
-const question: Spec = { version: 1, name: 'question', steps: [{ id: 'ask', approval: { title: 'Shall we?' } }] };
-
-async function startGate(name: string, spec = refund): Promise<SeenGate> {
-  const runId = temporal.id(name);
-  await startSpec(countersign, runId, spec, { order: runId });
-  return openGate(countersign, runId);
-}
-
-async function paid(order: string): Promise<LedgerLine[]> {
-  return (await ledger.lines()).filter(({ body }) => (body as { order?: string }).order === order);
-}
-
-/** Waits for the end of the run, and checks that each 2xx stands in its history as the signal it names. */
-async function assertAllInHistory(runId: string, answers: readonly Answer[]): Promise<void> {
-  const ids = await signalledIds(client, runId);
-  for (const { status, body, text } of answers) {
-    if (status >= 300) continue;
-    assert.ok(ids.has(String(body['decisionId'])), `answered ${status}, not in history: ${text}`);
-  }
-}
-
-test('P2: 50 approve and 50 reject at once, on 100 keys: each has one winner, and everybody is told', async () => {
-  const gates: SeenGate[] = [];
-  for (let batch = 0; batch < 10; batch += 1) {
-    const names = Array.from({ length: 10 }, (_, index) => `crowd-${batch}-${index}`);
-    gates.push(...(await Promise.all(names.map((name) => startGate(name)))));
-  }
-  const queue = [...gates];
-  const deciding = async (): Promise<void> => {
-    for (let gate = queue.shift(); gate !== undefined; gate = queue.shift()) await decideByAll(gate);
-  };
-  // two keys, 200 requests in flight: more make each slower, and no gate any more contended
-  await Promise.all([deciding(), deciding()]);
-});
-
-async function decideByAll(gate: SeenGate): Promise<void> {
-  const { runId } = gate;
-  const sent = approvers.flatMap((approver, index) => {
-    const rejecter = rejecters[index] ?? '';
-    return [
-      { as: approver, answer: api.approve(gate, { as: approver }) },
-      { as: rejecter, answer: api.reject(gate, { as: rejecter, body: { reason: 'no' } }) },
-    ];
-  });
-  const first = await Promise.all(sent.map(({ answer }) => answer));
-  await assertAllInHistory(runId, first);
-  await client.workflow.getHandle(runId).result();
-  const last = await Promise.all(sent.map(({ as }, index) => api.final(first[index]!, { as })));
-
-  const winners = last.filter(({ status }) => status === 200);
-  assert.equal(winners.length, 1, `${runId}: ${winners.map(({ text }) => text).join()}`);
-  const { decisionId, state, by } = winners[0]!.body as { decisionId: string; state: string; by: { id: string } };
-  for (const { status, body, text } of last) {
-    if (status === 200) continue;
-    assert.equal(`${status} ${String(body['code'])}`, '409 already_resolved', text);
-    const winner = body['winner'] as { decisionId: string; state: string; by: { id: string } };
-    assert.deepEqual(
-      { decisionId: winner.decisionId, state: winner.state, by: winner.by.id },
-      { decisionId, state, by: by.id },
-    );
-  }
-
-  const trail = await countersign.readTrail(runId);
-  const settled = trail.filter(({ type }) => type === 'approval_granted' || type === 'approval_rejected');
-  assert.deepEqual(settled.map((fact) => 'decision' in fact && fact.decision?.decisionId), [decisionId]);
-  // every decision that reached the run is a fact of it: the winner's, or a refusal
-  const ids = await signalledIds(client, runId);
-  const refused = trail.filter((fact) => fact.type === 'decision_refused');
-  assert.equal(refused.length, ids.size - 1);
-  assert.ok(refused.every(({ code }) => code === 'already_resolved'));
-  assert.equal((await paid(runId)).length, state === 'approved' ? 1 : 0);
-}
+const start = (name: string, spec?: Spec): Promise<SeenGate> => startGate(temporal, countersign, name, spec);
 
 test('P2: the same request three times at once, and again after the end, is one decision with one answer', async () => {
   for (const idempotencyKey of ['"k-1"', undefined]) {
-    const gate = await startGate('thrice');
+    const gate = await start('thrice');
     const { runId } = gate;
     const again = idempotencyKey === undefined ? {} : { idempotencyKey };
     const call = { body: { reason: 'damaged' }, ...again };
@@ -129,16 +44,16 @@ test('P2: the same request three times at once, and again after the end, is one 
       assert.equal(status, 200);
       assert.deepEqual(body, finals[0]!.body);
     }
-    await assertAllInHistory(runId, answers);
+    await assertInHistory(client, runId, answers);
     assert.equal((await signalledIds(client, runId)).size, 1);
     assert.equal((await factsOf(countersign, runId, 'approval_granted')).length, 1);
     assert.equal((await factsOf(countersign, runId, 'decision_refused')).length, 0);
-    assert.equal((await paid(runId)).length, 1);
+    assert.equal((await linesOf(ledger, runId)).length, 1);
   }
 });
 
 test('P2: an Idempotency-Key stands for one decision: the other one under it is 422, before and after the end', async () => {
-  const gate = await startGate('reused');
+  const gate = await start('reused');
   const { runId } = gate;
   const key = { idempotencyKey: 'once' };
   const wrong = { key: gate.key, hash: `sha256:${'0'.repeat(64)}` };
@@ -163,7 +78,7 @@ test('P2: an Idempotency-Key stands for one decision: the other one under it is 
 });
 
 test('P2: two people with the same Idempotency-Key are two decisions with two verdicts', async () => {
-  const gate = await startGate('same-key');
+  const gate = await start('same-key');
   const { runId } = gate;
   const [ann, bob] = await Promise.all([
     api.approve(gate, { as: 'ann', idempotencyKey: '1' }),
@@ -218,7 +133,7 @@ test('P2: two gates in a run and again under the same workflow id: four keys, fo
     ['rejected', 'rejected'],
   ]);
   assert.deepEqual(
-    (await paid(runId)).map(({ key }) => key),
+    (await linesOf(ledger, runId)).map(({ key }) => key),
     [`${old[0]!.root}:one`, `${old[0]!.root}:two`],
   );
 });
@@ -229,9 +144,16 @@ test('P2: a decision for gate B before B is open is not a yes: B asks, and A is 
   const gates = ['a', 'b'].map((item) => {
     return { name: item, tool: 'payments.refund', arguments: argumentsOf(item) };
   });
-  const handle = await client.workflow.start('gatesInARow', { workflowId: runId, taskQueue, args: [{ gates }] });
+  const handle = await client.workflow.start('gatesInARow', {
+    workflowId: runId,
+    taskQueue,
+    args: [{ gates }],
+  });
   const a = await openGate(countersign, runId);
-  const { hash } = hashPayload({ tool: 'payments.refund', arguments: { ...argumentsOf('b'), currency: 'EUR' } });
+  const { hash } = hashPayload({
+    tool: 'payments.refund',
+    arguments: { ...argumentsOf('b'), currency: 'EUR' },
+  });
   const key = approvalKey({ workflowId: runId, position: 'b', root: a.root });
   const b: SeenGate = { ...a, position: 'b', key, hash };
 
@@ -247,11 +169,11 @@ test('P2: a decision for gate B before B is open is not a yes: B asks, and A is 
   assert.deepEqual(await openGate(countersign, runId), b);
   const [refused] = await factsOf(countersign, runId, 'decision_refused');
   assert.deepEqual([refused?.code, refused?.decision], ['not_open', byHand]);
-  assert.deepEqual(await paid(`${runId}/b`), []);
+  assert.deepEqual(await linesOf(ledger, `${runId}/b`), []);
   // the very same request counts now, and so would the very same signal
   assert.equal((await api.approve(b, { idempotencyKey: 'early' })).status, 200);
   assert.deepEqual(await handle.result(), ['rejected', 'approved']);
-  assert.equal((await paid(`${runId}/b`)).length, 1);
+  assert.equal((await linesOf(ledger, `${runId}/b`)).length, 1);
 });
 
 test('P2: an approval sent before anything was proposed approves none of what is proposed then', async () => {
@@ -263,7 +185,9 @@ test('P2: an approval sent before anything was proposed approves none of what is
   await ledger.hold();
   const args = [{ before, gates }];
   const handle = await client.workflow.start('effectThenGates', { workflowId: runId, taskQueue, args });
-  await eventually(async () => (await paid(`${runId}/model`)).length === 1, { message: 'the model is asked' });
+  await eventually(async () => (await linesOf(ledger, `${runId}/model`)).length === 1, {
+    message: 'the model is asked',
+  });
   const run = await countersign.describeRun(runId);
   const root = run?.root ?? '';
   for (const { name: position, tool, arguments: args } of gates) {
@@ -276,35 +200,44 @@ test('P2: an approval sent before anything was proposed approves none of what is
   await ledger.release();
   const seen = await openGates(countersign, runId, 2);
   const refused = await factsOf(countersign, runId, 'decision_refused');
-  assert.deepEqual(refused.map(({ code }) => code), ['not_open', 'not_open']);
+  assert.deepEqual(
+    refused.map(({ code }) => code),
+    ['not_open', 'not_open'],
+  );
   for (const gate of seen) assert.equal((await api.reject(gate)).status, 200);
   assert.deepEqual(await handle.result(), ['rejected', 'rejected']);
-  assert.deepEqual([...(await paid(`${runId}/x`)), ...(await paid(`${runId}/y`))], []);
+  assert.deepEqual([...(await linesOf(ledger, `${runId}/x`)), ...(await linesOf(ledger, `${runId}/y`))], []);
 });
 
 test('P2: a decision while the run is completing is 200 or 409, and a late one starts no run', async () => {
-  for (let round = 0; round < 25; round += 1) {
-    const gate = await startGate('closing', question);
+  for (let round = 0; round < 15; round += 1) {
+    const gate = await start('closing', questionSpec);
     const { runId } = gate;
     const before = await countersign.describeRun(runId);
     const winner = api.approve(gate);
     let ended = false;
-    const end = client.workflow.getHandle(runId).result().then(() => (ended = true));
+    const end = client.workflow
+      .getHandle(runId)
+      .result()
+      .then(() => (ended = true));
     const late: Answer[] = [];
     // one after the other, without a pause, until the run has ended and one more after it
-    for (let more = true; more; ) {
+    for (let more = true; more;) {
       more = !ended;
       late.push(await otherApi.reject(gate, { as: 'bob', idempotencyKey: `late-${late.length}` }));
     }
     await end;
     const answers = [await winner, ...late];
-    await assertAllInHistory(runId, answers);
+    await assertInHistory(client, runId, answers);
     const finals: Answer[] = [];
     for (const [index, answer] of answers.entries()) {
       finals.push(await api.final(answer, { as: index === 0 ? 'ann' : 'bob' }));
     }
     const states = finals.map(({ status }) => status);
-    assert.ok(states.every((status) => status === 200 || status === 409), states.join());
+    assert.ok(
+      states.every((status) => status === 200 || status === 409),
+      states.join(),
+    );
     const settled = await countersign.readTrail(runId);
     const wins = settled.filter(({ type }) => type === 'approval_granted' || type === 'approval_rejected');
     assert.equal(wins.length, 1);

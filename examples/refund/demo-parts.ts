@@ -1,7 +1,7 @@
 // The processes of the demo: Temporal, the API, a worker and the ledger, each one of its own, on free ports,
 // with all that they keep in one folder. `stop` ends whatever is running, in the right order.
 import { createWriteStream } from 'node:fs';
-import { join } from 'node:path';
+import { extname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { startPart, type Part } from '../../src/cli/part.ts';
 import { startDevServer, type DevServer } from '../../src/embedded/dev-server.ts';
@@ -34,10 +34,14 @@ export interface Running {
   ledger?: Part;
   api?: Part;
   worker?: Part;
+  /** nothing is started any more */
+  ending?: true;
 }
 
 const here = (path: string) => fileURLToPath(new URL(path, import.meta.url));
-const countersign = here('../../dist/cli/main.js');
+/** The command line of the package that this example imports: built, or from source where node is told so. */
+const entry = import.meta.resolve('countersign');
+const countersign = fileURLToPath(new URL(`./cli/main${extname(entry)}`, entry));
 const config = here('./countersign.config.ts');
 
 export async function startDemo(
@@ -45,65 +49,49 @@ export async function startDemo(
   running: Running,
   say: (line: string) => void,
 ): Promise<Demo> {
-  const logFile = createWriteStream(join(folder, 'parts.log'));
-  const log = (name: string) => (line: string) => void logFile.write(`[${name}] ${line}\n`);
   const secretsFile = join(folder, 'secrets.json');
+  const logFile = createWriteStream(join(folder, 'parts.log'));
+  const start = (name: string, args: string[], env: NodeJS.ProcessEnv): Part => {
+    if (running.ending) throw new Error('the demo is ending');
+    const log = (line: string): void => void logFile.write(`[${name}] ${line}\n`);
+    return startPart({ name, args: [...process.execArgv, ...args], env, say: log });
+  };
 
   const cli = await findTemporalCli({ log: say });
   running.server = await startDevServer({ cli, folder, ownProcessGroup: true });
   const { address, uiUrl, port, uiPort } = running.server;
 
-  running.ledger = startPart({
-    name: 'ledger',
-    args: [
-      ...['--import', 'tsx', here('./ledger.ts'), '--end-with-stdin'],
-      ...['--port', '0', '--file', join(folder, 'ledger.jsonl')],
-    ],
-    env: process.env,
-    say: log('ledger'),
-  });
+  const ledgerFlags = ['--end-with-stdin', '--port', '0', '--file', join(folder, 'ledger.jsonl')];
+  running.ledger = start('ledger', [here('./ledger.ts'), ...ledgerFlags], process.env);
   const ledger = ledgerClient(String((await running.ledger.ready)['url']));
 
-  // What a deployment has in its environment; nothing of the user's own Temporal or countersign.
+  await openSecrets({ path: secretsFile, create: true });
+  const shop = await addToken(secretsFile, { id: 'shop', name: 'The shop', roles: [], kind: 'service' });
+  const anna = await addToken(secretsFile, { id: 'anna', name: 'Anna', roles: ['finance'] });
+  const ben = await addToken(secretsFile, { id: 'ben', name: 'Ben', roles: ['finance'] });
+
   const env = {
-    ...Object.fromEntries(
-      Object.entries(withoutTemporalSettings(process.env)).filter(
-        ([name]) => !name.startsWith('COUNTERSIGN_'),
-      ),
-    ),
+    ...ownEnvironment(),
     TEMPORAL_ADDRESS: address,
     COUNTERSIGN_SECRETS_FILE: secretsFile,
     COUNTERSIGN_PORT: '0',
     LEDGER_URL: ledger.url,
   };
-  const startCountersign = (name: 'api' | 'worker', more = {}): Part =>
-    startPart({
-      name,
-      args: [countersign, name, '--config', config],
-      env: { ...env, ...more },
-      say: log(name),
-    });
-
-  await openSecrets({ path: secretsFile, create: true });
-  const tokens = {
-    shop: await addToken(secretsFile, { id: 'shop', name: 'The shop', roles: [], kind: 'service' }),
-    anna: await addToken(secretsFile, { id: 'anna', name: 'Anna', roles: ['finance'] }),
-    ben: await addToken(secretsFile, { id: 'ben', name: 'Ben', roles: ['finance'] }),
-  };
-  running.api = startCountersign('api');
+  running.api = start('api', [countersign, 'api', '--config', config], env);
   const url = String((await running.api.ready)['url']);
 
   const startWorker = async (): Promise<void> => {
-    running.worker = startCountersign('worker', { COUNTERSIGN_URL: url });
+    const withLinks = { ...env, COUNTERSIGN_URL: url };
+    running.worker = start('worker', [countersign, 'worker', '--config', config], withLinks);
     await running.worker.ready;
   };
   await startWorker();
 
   return {
     ledger,
-    shop: apiClient(url, tokens.shop),
-    anna: apiClient(url, tokens.anna),
-    ben: apiClient(url, tokens.ben),
+    shop: apiClient(url, shop),
+    anna: apiClient(url, anna),
+    ben: apiClient(url, ben),
     temporal: { address, uiUrl },
     workerPid: () => running.worker?.pid,
     killWorker: async () => (await running.worker?.kill()) ?? 'there was none',
@@ -115,8 +103,15 @@ export async function startDemo(
   };
 }
 
-/** Those who talk to Temporal and the ledger first. */
-export async function stopDemo({ api, worker, ledger, server }: Running): Promise<void> {
-  await Promise.all([api?.stop(), worker?.stop()]);
-  await Promise.all([ledger?.stop(), server?.stop()]);
+/** Nothing of the user's own Temporal and countersign gets into the demo. */
+function ownEnvironment(): NodeJS.ProcessEnv {
+  const others = Object.entries(withoutTemporalSettings(process.env));
+  return Object.fromEntries(others.filter(([name]) => !name.startsWith('COUNTERSIGN_')));
+}
+
+/** Those who talk to Temporal and the ledger end first. */
+export async function stopDemo(running: Running): Promise<void> {
+  running.ending = true;
+  await Promise.all([running.api?.stop(), running.worker?.stop()]);
+  await Promise.all([running.ledger?.stop(), running.server?.stop()]);
 }

@@ -18,7 +18,13 @@ import {
   type Show,
 } from './demo-steps.ts';
 
-const { values: flags } = parseArgs({ options: { auto: { type: 'boolean', default: false } } });
+const { values: flags } = parseArgs({
+  options: {
+    auto: { type: 'boolean', default: false },
+    /** leave the folder with the database, the ledger's file and the logs */
+    keep: { type: 'boolean', default: false },
+  },
+});
 const hasTerminal = process.stdin.isTTY && process.stdout.isTTY;
 const byItself = flags.auto || !hasTerminal || process.env['CI'] === 'true';
 
@@ -79,7 +85,7 @@ try {
 }
 say('\nEnding what was started …');
 await stopDemo(running);
-if (exitCode === 1) say(`What the processes logged is in ${folder}.`);
+if (flags.keep || exitCode === 1) say(`The database, the ledger and what was logged stay in ${folder}`);
 else rmSync(folder, { recursive: true });
 if (byItself && exitCode === 0) say('Every count is right.');
 else if (wrong > 0) say(`${wrong} count(s) are wrong.`);

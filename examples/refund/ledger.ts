@@ -39,6 +39,8 @@ const { values: flags } = parseArgs({
   options: {
     file: { type: 'string', default: process.env['LEDGER_FILE'] ?? '.countersign/ledger.jsonl' },
     port: { type: 'string', default: process.env['LEDGER_PORT'] ?? '0' },
+    /** not 127.0.0.1 only where the network is one's own, as in docker-compose.yml */
+    host: { type: 'string', default: '127.0.0.1' },
     /** start with every answer held back, until `POST /release` */
     hold: { type: 'boolean', default: process.env['LEDGER_HOLD'] === '1' },
     /** end when stdin ends, that is, when the process that started this one is gone */
@@ -195,7 +197,7 @@ const server = createServer((request: IncomingMessage, response: ServerResponse)
     });
 });
 
-server.listen(Number(flags.port), '127.0.0.1', () => {
+server.listen(Number(flags.port), flags.host, () => {
   const { port } = server.address() as AddressInfo;
   process.stdout.write(
     `${JSON.stringify({ ready: true, port, url: `http://127.0.0.1:${String(port)}`, file: flags.file })}\n`,

@@ -12,7 +12,7 @@ import type { Tool } from '../tool.ts';
 
 /** One minute: the time most HTTP targets answer in or never. */
 const defaultTimeoutMs = 60_000;
-/** Ten attempts with the backoff of policies.ts are about eight minutes. */
+/** Ten attempts wait about three minutes in all (policies.ts), and take their own time on top. */
 const defaultAttempts = 10;
 
 export interface FrozenCall {
@@ -56,7 +56,11 @@ export async function freezeCall(
     );
   }
   const { hash, payload } = frozenHash(position, { tool: call.tool, arguments: parsed.data });
-  return { arguments: payload.arguments as Json, payloadHash: hash, effect: effectOptions(tool) };
+  return {
+    arguments: payload.arguments as Json,
+    payloadHash: hash,
+    effect: effectOptions(tool, payload.arguments),
+  };
 }
 
 /** Resolves templates; a value without a scope is taken as it is. @throws FreezeProblem */
@@ -82,10 +86,12 @@ export function frozenHash(
   }
 }
 
-function effectOptions(tool: Tool): EffectOptions {
+function effectOptions(tool: Tool, args: unknown): EffectOptions {
+  // A call that only reads is as harmless to repeat as one that the target recognises by its key.
+  const idempotency = tool.safe?.(args) === true ? 'key' : tool.idempotency;
   return {
-    idempotency: tool.idempotency,
+    idempotency,
     startToCloseMs: tool.timeoutMs ?? defaultTimeoutMs,
-    maximumAttempts: tool.idempotency === 'none' ? 1 : (tool.attempts ?? defaultAttempts),
+    maximumAttempts: idempotency === 'none' ? 1 : (tool.attempts ?? defaultAttempts),
   };
 }

@@ -3,16 +3,12 @@
 import { ApplicationFailure, Context } from '@temporalio/activity';
 import { freeze, ValueProblemError } from '../core/canonical.ts';
 import type { EffectRecord, PerformInput } from '../core/case.ts';
-import type { FailureCode } from '../core/failures.ts';
 import { grantProblem } from '../core/grant.ts';
 import { hashPayload, shortHash, shortKey } from '../core/hash.ts';
-import type { Json } from '../core/json.ts';
 import { idempotencyKey } from '../core/position.ts';
-import { ToolRefusedError, type Tool } from '../tool.ts';
+import type { Tool } from '../tool.ts';
+import { callTool, inDoubt, refusal } from './call-tool.ts';
 import type { ActivityDeps } from './deps.ts';
-
-/** A quarter of the heartbeat timeout of policies.ts, so that three lost ones are no death. */
-const heartbeatEveryMs = 1_000;
 
 export function createPerform(deps: ActivityDeps) {
   return async function perform(input: PerformInput): Promise<EffectRecord> {
@@ -34,7 +30,13 @@ export function createPerform(deps: ActivityDeps) {
       idempotencyKey: key,
       attempt: context.info.attempt,
     });
-    const output = await callTool(deps, tool, input.arguments, key, context);
+    const output = await callTool({
+      tool,
+      args: input.arguments,
+      key,
+      context,
+      log: (message, fields) => deps.log(message, { tool: tool.name, idempotencyKey: key, ...fields }),
+    });
     return {
       v: 1,
       kind: 'effect',
@@ -54,10 +56,7 @@ function checkFirst(attempt: number, check: () => void): void {
     check();
   } catch (error) {
     if (attempt === 1 || !(error instanceof ApplicationFailure)) throw error;
-    throw refusal(
-      'effect_in_doubt',
-      `attempt ${attempt} was refused (${error.message}), an earlier one was not`,
-    );
+    throw inDoubt(`attempt ${attempt} was refused (${error.message}), an earlier one was not`);
   }
 }
 
@@ -86,33 +85,6 @@ function checkRight(deps: ActivityDeps, input: PerformInput, tool: Tool, workflo
   if (grant.payloadHash !== hash) throw changed(grant.payloadHash, hash);
 }
 
-async function callTool(
-  deps: ActivityDeps,
-  tool: Tool,
-  args: Json,
-  key: string,
-  context: Context,
-): Promise<unknown> {
-  const beat = setInterval(() => context.heartbeat(), heartbeatEveryMs);
-  try {
-    return await tool.run(
-      {
-        idempotencyKey: key,
-        signal: context.cancellationSignal,
-        attempt: context.info.attempt,
-        log: (message, fields) => deps.log(message, { tool: tool.name, idempotencyKey: key, ...fields }),
-        heartbeat: () => context.heartbeat(),
-      },
-      args,
-    );
-  } catch (error) {
-    if (error instanceof ToolRefusedError) throw refusal('effect_failed', error.message);
-    throw error;
-  } finally {
-    clearInterval(beat);
-  }
-}
-
 /** The effect happened, so an output that cannot be recorded must not fail it, or it would be tried again. */
 function recordable(output: unknown): Pick<EffectRecord, 'output' | 'outputProblem'> {
   if (output === undefined) return { output: null };
@@ -129,8 +101,4 @@ function changed(expected: string, got: string): ApplicationFailure {
     'payload_changed',
     `the arguments hash to ${shortHash(got)}, approved was ${shortHash(expected)}`,
   );
-}
-
-function refusal(code: FailureCode, message: string): ApplicationFailure {
-  return ApplicationFailure.nonRetryable(message, code);
 }

@@ -6,7 +6,7 @@ import type { ApiDeps } from './deps.ts';
 import { findGate } from './find-gate.ts';
 import { gateOf, refusalOf } from './gate-record.ts';
 import { answerRefused, placeOf, repeated, winnerOf } from './late-decision.ts';
-import { ApiProblem } from './problem.ts';
+import { ApiProblem, approvalNotFound } from './problem.ts';
 import { iso } from './run-view.ts';
 
 /** @throws ApiProblem */
@@ -31,6 +31,8 @@ export async function lookUpDecision(
   const unjudged = refusal === undefined || (signal !== undefined && signal.eventId > refusal.eventId);
   if (!unjudged) return answerRefused(deps, gate, record, refusal);
   if (signal === undefined || signal.decision.key !== key) {
+    // a run that ended without having asked there has no such approval
+    if (record === undefined && closeStatus !== undefined) throw approvalNotFound(key);
     throw new ApiProblem('decision_not_found', `No decision ${decisionId.slice(0, 128)} on approval ${key}`);
   }
   if (closeStatus === undefined) return recorded(place, signal.decision, signal.at);

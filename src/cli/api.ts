@@ -43,10 +43,7 @@ export async function runApi(options: { config?: string; createSecrets?: boolean
   });
   const server = createAdaptorServer({ fetch: app.fetch });
   server.listen(config.port, config.host);
-  await Promise.race([
-    once(server, 'listening'),
-    once(server, 'error').then(([error]) => listenProblem(error, config)),
-  ]);
+  await once(server, 'listening').catch((error: unknown) => listenProblem(error, config));
   const { port } = server.address() as AddressInfo;
   const url = `http://${config.host.includes(':') ? `[${config.host}]` : config.host}:${port}`;
   log('API listens', { url });

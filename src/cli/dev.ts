@@ -21,17 +21,17 @@ export async function runDev(options: { config?: string }): Promise<void> {
   specs.close(); // only checked here; worker and API read their own
   const { token } = await openProjectSecrets(config, true);
   // at once, and not only when all is up: no later start can show it
-  if (token !== undefined) say(`API token    ${token}   (shown once; its hash is in ${config.secretsFile})`);
+  if (token !== undefined) log('made an API token; no later start shows it', { token });
   const whole: Whole = { parts: [] };
   try {
-    await Promise.race([stop, startAll(whole, config).then(() => firstEnd(whole))]);
+    await Promise.race([stop, startAll(whole, config, token).then(() => firstEnd(whole))]);
   } finally {
     await Promise.all(whole.parts.map((part) => part.stop()));
     await whole.server?.stop();
   }
 }
 
-async function startAll(whole: Whole, config: Config): Promise<void> {
+async function startAll(whole: Whole, config: Config, token: string | undefined): Promise<void> {
   const given = process.env['TEMPORAL_ADDRESS'] || undefined;
   if (given === undefined) whole.server = await startEmbedded(config.dataDir);
   const { server, parts } = whole;
@@ -53,7 +53,7 @@ async function startAll(whole: Whole, config: Config): Promise<void> {
   await start('worker', { COUNTERSIGN_URL: config.baseUrl ?? String(url) });
   say('');
   say(`API          ${String(url)}`);
-  say(`API token    as printed at the first start (its hash is in ${config.secretsFile})`);
+  say(`API token    ${token ?? `as printed at the first start (its hash is in ${config.secretsFile})`}`);
   say(`Temporal     ${address}`);
   if (server !== undefined) say(`Temporal UI  ${server.uiUrl}`);
   say('');

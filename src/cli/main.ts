@@ -20,10 +20,6 @@ const configOption = [
   '--config <file>',
   'config file; default: countersign.config.{ts,mjs,js} here',
 ] as const;
-const secretsOption = [
-  '--create-secrets',
-  'make the secrets file when it is missing (one process of a deployment; the others share the file)',
-] as const;
 
 program
   .command('dev')
@@ -35,15 +31,19 @@ program
   .command('worker')
   .description('one worker, on the Temporal at TEMPORAL_ADDRESS')
   .option(...configOption)
-  .option(...secretsOption)
   .action(async (options: { config?: string }) => (await import('./worker.ts')).runWorker(options));
 
 program
   .command('api')
   .description('one API process, on the Temporal at TEMPORAL_ADDRESS')
   .option(...configOption)
-  .option(...secretsOption)
-  .action(async (options: { config?: string }) => (await import('./api.ts')).runApi(options));
+  .option(
+    '--create-secrets',
+    'make the secrets file when it is missing, and print its token; the other processes share the file',
+  )
+  .action(async (options: { config?: string; createSecrets?: boolean }) =>
+    (await import('./api.ts')).runApi(options),
+  );
 
 /** Errors that their message explains to a user; any other one is ours, and its stack is worth having. */
 const explained = [
@@ -59,7 +59,7 @@ try {
   await program.parseAsync();
   process.exit(0);
 } catch (error) {
-  const isExplained = explained.some((kind) => error instanceof kind);
+  const isExplained = isTransport(error) || explained.some((kind) => error instanceof kind);
   say(
     isExplained || !(error instanceof Error)
       ? `countersign: ${messageOf(error)}`

@@ -1,7 +1,7 @@
 // `countersign worker`: one worker process.
 import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { DefaultLogger, Runtime } from '@temporalio/worker';
+import { DefaultLogger, makeTelemetryFilterString, Runtime } from '@temporalio/worker';
 import { connectWorker } from '../temporal-connection.ts';
 import { ensureNamespaceReady, ensureSearchAttributes } from '../temporal-setup.ts';
 import { createWorker } from '../worker.ts';
@@ -9,14 +9,18 @@ import { openProject, openProjectSecrets } from './open-project.ts';
 import { stopWish } from './stop.ts';
 import { log, reportReady } from './talk.ts';
 
-export async function runWorker(options: { config?: string; createSecrets?: boolean }): Promise<void> {
+export async function runWorker(options: { config?: string }): Promise<void> {
   const stop = stopWish();
   const { config, specs } = await openProject(options);
-  const { secrets } = await openProjectSecrets(config, options.createSecrets ?? false);
+  const { secrets } = await openProjectSecrets(config, false);
   Runtime.install({
     logger: new DefaultLogger('WARN', ({ level, message, meta }) =>
       log(`${level} ${message}`, { error: (meta as { error?: unknown } | undefined)?.error }),
     ),
+    // the native core would write to stderr by itself, in colours
+    telemetryOptions: {
+      logging: { forward: {}, filter: makeTelemetryFilterString({ core: 'WARN', other: 'ERROR' }) },
+    },
     shutdownSignals: [],
   });
   const { connection, namespace } = await connectWorker();

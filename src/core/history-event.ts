@@ -31,7 +31,7 @@ export type HistoryEvent = EventPlace &
     | { type: 'task_completed' }
     | { type: 'reset'; baseRunId: string; reason: string }
     | { type: 'signaled'; name: string; input: RawPayload[]; identity: string }
-    | { type: 'local_activity'; activityType: string; result?: Json; failure?: FailureInfo }
+    | { type: 'local_activity'; activityType: string; result?: Json; failure?: FailureInfo; summary?: string }
     | { type: 'activity_scheduled'; activityType: string; input: Json }
     | { type: 'activity_started'; scheduledEventId: number; attempt: number }
     | { type: 'activity_completed'; scheduledEventId: number; result: Json }

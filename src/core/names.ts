@@ -45,6 +45,18 @@ export const memoFields = {
   root: 'root',
 } as const;
 
+/**
+ * The summary of an admission. A marker holds no input, so when Temporal's own timeout ended an admission
+ * that ran as a local activity, the trail knows its gate by the key in here.
+ */
+export function admitSummary(decision: string, position: string, key: string): string {
+  return `admit ${decision} at ${position} · ${key}`;
+}
+
+export function keyInSummary(summary: string | undefined): string | undefined {
+  return summary?.slice(summary.lastIndexOf(' ') + 1);
+}
+
 /** The memo field of the gate at `position`. */
 export function approvalMemoField(position: string): string {
   return memoFields.approvalPrefix + position;

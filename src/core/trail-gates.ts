@@ -94,7 +94,7 @@ export function createTrailGates(place: RunPlace, emit: Emit) {
     /** A recorded verdict. Returns how the gate ended, if this ended it. */
     verdict(event: HistoryEvent, { key, decision, by, verdict, code, message, case: anew }: VerdictRecord) {
       const gate = gates.get(key);
-      if (gate === undefined) return undefined;
+      if (gate?.state !== 'pending') return undefined;
       const index = gate.queue.findIndex(
         (queued) =>
           queued.decision.decisionId === decision.decisionId && sameDecision(queued.decision, decision),
@@ -123,12 +123,16 @@ export function createTrailGates(place: RunPlace, emit: Emit) {
       return { state, phase: gate.frozen.phase };
     },
 
-    /** The admitting activity used up its attempts; its failure names the decision where it could. */
-    checkFailed(event: HistoryEvent, failure: FailureInfo): void {
+    /**
+     * The admitting activity used up its attempts; its failure names the decision, unless Temporal's own
+     * timeout ended it. Then it is the first that waits: a gate judges them in their order.
+     */
+    checkFailed(event: HistoryEvent, failure: FailureInfo, key: string | undefined): void {
       const [details] = failure.details as ({ key?: string; decisionId?: string } | null | undefined)[];
-      const gate = gates.get(details?.key ?? '');
-      const index =
+      const gate = gates.get(details?.key ?? key ?? '');
+      const named =
         gate?.queue.findIndex(({ decision }) => decision.decisionId === details?.decisionId) ?? -1;
+      const index = details?.decisionId === undefined ? 0 : named;
       const [queued] = index < 0 ? [] : (gate?.queue.splice(index, 1) ?? []);
       if (queued !== undefined) refuse(event, queued, 'check_failed', failure.message, gate);
     },

@@ -14,7 +14,7 @@ import { isClearFailure } from './failures.ts';
 import type { RunPlace } from './gate-state.ts';
 import type { Execution, FailureInfo, HistoryEvent } from './history-event.ts';
 import type { Json, JsonObject } from './json.ts';
-import { activityNames, memoFields, signalNames, workflowTypes } from './names.ts';
+import { activityNames, keyInSummary, memoFields, signalNames, workflowTypes } from './names.ts';
 import { idempotencyKey } from './position.ts';
 import type { FactBody, TrailFact, Trigger } from './trail-fact.ts';
 import { createTrailGates, type TrailGates } from './trail-gates.ts';
@@ -101,7 +101,9 @@ function step(walk: Walk, event: HistoryEvent): void {
       for (const apply of walk.waiting.splice(0)) apply();
       return;
     case 'local_activity':
-      return recorded(walk, event, event.activityType, event.result, event.failure);
+      return event.failure === undefined
+        ? recorded(walk, event, event.activityType, event.result)
+        : notRecorded(walk, event, event.activityType, event.failure, keyInSummary(event.summary));
     case 'memo_changed':
       for (const [field, value] of Object.entries(event.fields)) {
         if (field.startsWith(memoFields.approvalPrefix)) gates.memo(event, field, value);
@@ -141,27 +143,31 @@ function startedFact(input: Json, isOurs: boolean): FactBody {
   };
 }
 
-function recorded(
+/** @param key of the gate that the recording was for */
+function notRecorded(
   walk: Walk,
   event: HistoryEvent,
   activityType: string,
-  result: Json | undefined,
-  failure: FailureInfo | undefined,
+  failure: FailureInfo,
+  key: string | undefined,
 ): void {
-  if (failure !== undefined) {
-    if (activityType === activityNames.admitDecision) walk.gates.checkFailed(event, failure);
-    return;
-  }
-  const record = result as { kind?: string } | null | undefined;
-  if (record?.kind === 'case') {
+  if (activityType === activityNames.admitDecision) walk.gates.checkFailed(event, failure, key);
+}
+
+function recorded(walk: Walk, event: HistoryEvent, activityType: string, result: Json | undefined): void {
+  // A user's own activity may answer anything: only our types count, and only what this version knows.
+  const record = result as { v?: number; kind?: string } | null | undefined;
+  if (record?.v !== 1) return;
+  const { freezeCase, prepareStep, admitDecision } = activityNames;
+  if (activityType === freezeCase && record.kind === 'case') {
     const frozen = record as CaseRecord;
     if (walk.isSpecRun && frozen.phase !== 'in-doubt') {
       walk.emit(event, { type: 'step_started' }, frozen.position);
     }
     walk.gates.open(event, frozen);
-  } else if (record?.kind === 'prepared') {
+  } else if (activityType === prepareStep && record.kind === 'prepared') {
     if (walk.isSpecRun) walk.emit(event, { type: 'step_started' }, (record as PreparedRecord).position);
-  } else if (record?.kind === 'verdict') {
+  } else if (activityType === admitDecision && record.kind === 'verdict') {
     const verdict = record as VerdictRecord;
     const ended = walk.gates.verdict(event, verdict);
     if (!walk.isSpecRun || ended === undefined) return;
@@ -190,13 +196,16 @@ function activity(walk: Walk, event: HistoryEvent): void {
   if (effect !== undefined) return effectEnded(walk, event, effect);
   const scheduled = walk.scheduled.get(event.scheduledEventId);
   if (scheduled === undefined) return;
-  const result = event.type === 'activity_completed' ? event.result : undefined;
-  const failure = event.type === 'activity_failed' ? event.failure : undefined;
-  walk.waiting.push(() => recorded(walk, event, scheduled.activityType, result, failure));
+  const { activityType, input } = scheduled;
+  walk.waiting.push(() => {
+    if (event.type === 'activity_completed') return recorded(walk, event, activityType, event.result);
+    const key = isObject(input) ? input['key'] : undefined;
+    notRecorded(walk, event, activityType, event.failure, typeof key === 'string' ? key : undefined);
+  });
 }
 
 function effectStarted(walk: Walk, event: HistoryEvent, raw: Json): void {
-  if (!isObject(raw)) return;
+  if (!isObject(raw) || raw['v'] !== 1) return;
   const input = raw as unknown as PerformInput;
   const { position, root, prefix, tool, payloadHash } = input;
   const key = idempotencyKey(root, position, prefix);
@@ -212,7 +221,7 @@ function effectEnded(
 ): void {
   const { tool, position } = input;
   if (event.type === 'activity_completed') {
-    const { output, idempotencyKey: sent } = event.result as unknown as EffectRecord;
+    const { output = null, idempotencyKey: sent = key } = (event.result ?? {}) as Partial<EffectRecord>;
     walk.emit(event, { type: 'tool_result', tool, idempotencyKey: sent, attempts, output }, position);
     if (walk.isSpecRun) walk.emit(event, { type: 'step_completed', output }, position);
     return;

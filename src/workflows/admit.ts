@@ -1,5 +1,6 @@
 // Sandbox. Has one queued decision judged, and keeps the receipt.
 import type { CaseRecord, VerdictRecord } from '../core/case.ts';
+import { admitSummary } from '../core/names.ts';
 import { admitPolicy } from './policies.ts';
 import { isRecordingFailure, record } from './record.ts';
 import { keepReceipt, type OpenGate, type QueuedDecision, type Run } from './run.ts';
@@ -31,7 +32,7 @@ export async function admit(
       'admitDecision',
       { v: 1, ...place, case: shown, ...whole, decision, text, takenUpAt: Date.now() },
       admitPolicy,
-      `admit ${decision.decision} at ${position} · ${key}`,
+      admitSummary(decision.decision, position, key),
     );
     const { code, message } = verdict;
     keepReceipt(run, decision, gate, {

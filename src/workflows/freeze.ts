@@ -70,8 +70,7 @@ export async function recorded<T>(recording: Promise<T>, position: string): Prom
     return await recording;
   } catch (error) {
     if (!isRecordingFailure(error)) throw error;
-    const cause =
-      error instanceof Error && error.cause instanceof Error ? error.cause.message : String(error);
-    throw failure('preparation_failed', `step "${position}" could not be frozen: ${cause}`);
+    const { message } = error.cause ?? error;
+    throw failure('preparation_failed', `step "${position}" could not be frozen: ${message}`);
   }
 }

@@ -4,10 +4,11 @@
 // and the history does not replay. In other workflows, whose code may run local activities beside ours,
 // they are ordinary ones. This is the only file that may name proxyLocalActivities (a lint rule).
 import {
-  ActivityFailure,
   CancellationScope,
+  isCancellation,
   proxyActivities,
   proxyLocalActivities,
+  TemporalFailure,
   workflowInfo,
   type ActivityOptions,
   type LocalActivityOptions,
@@ -33,7 +34,7 @@ let last: Promise<unknown> = Promise.resolve();
 
 /**
  * Runs one read-only activity and records its result. It is not cancelled with the run: a recording takes
- * milliseconds, and half a fact is none. @throws ActivityFailure when its attempts are used up
+ * milliseconds, and half a fact is none. @throws TemporalFailure when its attempts are used up
  */
 export function record<Name extends keyof ReadOnlyActivities>(
   name: Name,
@@ -54,9 +55,12 @@ export function record<Name extends keyof ReadOnlyActivities>(
   return result as Promise<Awaited<ReturnType<ReadOnlyActivities[Name]>>>;
 }
 
-/** Whether an error is a recording that used up its attempts (and not a bug of the workflow's). */
-export function isRecordingFailure(error: unknown): boolean {
-  return error instanceof ActivityFailure;
+/**
+ * Whether an error is a recording that used up its attempts (and not a bug of the workflow's). An ordinary
+ * activity rejects with an ActivityFailure around the cause, a local one with the cause itself.
+ */
+export function isRecordingFailure(error: unknown): error is TemporalFailure {
+  return error instanceof TemporalFailure && !isCancellation(error);
 }
 
 function isOwnType(): boolean {

@@ -1,5 +1,5 @@
 // Sandbox. Runs a spec: its steps in order, each prepared and recorded before it acts.
-import { CancelledFailure, workflowInfo } from '@temporalio/workflow';
+import { CancelledFailure } from '@temporalio/workflow';
 import type { SpecRef } from '../core/case.ts';
 import type { Json } from '../core/json.ts';
 import type { RunSpecInput, Scope } from '../core/recording.ts';
@@ -139,16 +139,9 @@ async function prepare(
 
 /**
  * The API checks a spec before the start; this catches a start by hand that would otherwise fail its
- * workflow tasks for ever, and the two ways of starting that restart positions under the same root.
+ * workflow tasks for ever.
  */
 function startProblem(input: unknown): string | undefined {
-  const info = workflowInfo();
-  if (info.cronSchedule !== undefined && info.cronSchedule !== '') {
-    return 'a run takes no cron schedule: each tick would use the same keys again; use a Temporal Schedule';
-  }
-  if (info.retryPolicy !== undefined) {
-    return 'a run takes no workflow retry policy: each retry would use the same keys again';
-  }
   if (!isRecord(input) || input['v'] !== 1 || input['input'] === undefined) {
     return 'the start input must be {v: 1, spec, input, …}';
   }

@@ -67,9 +67,12 @@ let current: Run | undefined;
 /**
  * The state of this run; the first call sets its signal and query handlers. `prepare` opens what is open
  * from the first event: signals that came before the handlers are delivered while they are set.
+ * @throws ApplicationFailure `invalid_start` for a run whose positions would start again under the same root
  */
 export function currentRun(prepare?: (run: Run) => void): Run {
   if (current !== undefined) return current;
+  const problem = chainProblem();
+  if (problem !== undefined) throw failure('invalid_start', problem);
   const { workflowId, firstExecutionRunId } = workflowInfo();
   const run: Run = {
     workflowId,
@@ -89,6 +92,20 @@ export function currentRun(prepare?: (run: Run) => void): Run {
     description: 'A decision on a gate: one JSON object {v, key, root, decision, payloadHash, …}.',
   });
   return run;
+}
+
+/** Ways to run again under the same root: a second round would have the first one's keys. */
+function chainProblem(): string | undefined {
+  const { cronSchedule, retryPolicy, continuedFromExecutionRunId } = workflowInfo();
+  const why = 'the same keys would be used again';
+  if (cronSchedule !== undefined && cronSchedule !== '') {
+    return `a run takes no cron schedule: with each tick ${why}; use a Temporal Schedule`;
+  }
+  if (retryPolicy !== undefined) return `a run takes no workflow retry policy: with each retry ${why}`;
+  if (continuedFromExecutionRunId !== undefined) {
+    return `a run that uses gates or effects does not continue as new: ${why}; start a child or another run`;
+  }
+  return undefined;
 }
 
 /**

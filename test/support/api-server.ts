@@ -1,5 +1,6 @@
 // A real API for tests on a real server: the app of `countersign api` with the real client, behind HTTP on a
 // port of the system's choice. Several of them on one Temporal stand for several API processes.
+import assert from 'node:assert/strict';
 import { Client } from '@temporalio/client';
 import { buildApp } from '../../src/api/app.ts';
 import type { ApiDeps } from '../../src/api/deps.ts';
@@ -24,6 +25,8 @@ export interface ApiServerOptions {
   people?: readonly string[];
   /** Default the product's. */
   receiptBudgetMs?: number;
+  /** Of each Temporal call. Default the product's. */
+  deadlineMs?: number;
   /** puts something between the API and Temporal */
   wrapClient?: (client: CountersignClient) => CountersignClient;
 }
@@ -49,14 +52,14 @@ export interface ApiServer {
   close(): Promise<void>;
 }
 
-/** Above all deadlines of one request together (decide.ts: 5 + 20 + 5 + 3, and 25 s to read a late one's answer). */
-const hangMs = 60_000;
+/** A request that takes this long hangs. The deadlines inside one together are less: 5 s to look at the run, 20 to look for an earlier one, 5 to signal, 3 for the receipt, 25 to read the answer to a late one. */
+const hangMs = 100_000;
 
 export async function startApi(
   { address, namespace, taskQueue }: Pick<TestTemporal, 'address' | 'namespace' | 'taskQueue'>,
   options: ApiServerOptions,
 ): Promise<ApiServer> {
-  const { secretsFile, people = ['ann', 'bob'], receiptBudgetMs, wrapClient } = options;
+  const { secretsFile, people = ['ann', 'bob'], receiptBudgetMs, deadlineMs, wrapClient } = options;
   const tokens = new Map<string, string>();
   for (const id of people) {
     tokens.set(id, await addToken(secretsFile, { id, name: id.toUpperCase(), roles: ['finance'] }));
@@ -64,7 +67,12 @@ export async function startApi(
   // opened after the tokens were made: an open one sees a change only within a second
   const { secrets } = await openSecrets({ path: secretsFile, create: false });
   const { connection } = connectTemporal({ address, namespace });
-  const client = createClient({ client: new Client({ connection, namespace }), namespace, taskQueue });
+  const client = createClient({
+    client: new Client({ connection, namespace }),
+    namespace,
+    taskQueue,
+    ...(deadlineMs === undefined ? {} : { deadlineMs }),
+  });
   const tools = testTools('http://127.0.0.1:9');
   const logged: Record<string, unknown>[] = [];
   const deps: ApiDeps = {
@@ -83,7 +91,8 @@ export async function startApi(
   };
   const server = await serveApp(buildApp(deps));
   let closed: Promise<void> | undefined;
-  const close = (): Promise<void> => (closed ??= Promise.resolve(server.close()).then(() => connection.close()));
+  const close = (): Promise<void> =>
+    (closed ??= Promise.resolve(server.close()).then(() => connection.close()));
   closeAfterFile(close);
 
   async function call(method: string, path: string, more: HttpCall = {}): Promise<Answer> {
@@ -148,4 +157,17 @@ export async function signalledIds(client: Client, runId: string): Promise<Map<s
     counts.set(decisionId, (counts.get(decisionId) ?? 0) + 1);
   }
   return counts;
+}
+
+/** What was answered with 2xx stands in the history of the run, as the decision that the answer names. */
+export async function assertInHistory(
+  client: Client,
+  runId: string,
+  answers: readonly Answer[],
+): Promise<void> {
+  const ids = await signalledIds(client, runId);
+  for (const { status, body, text } of answers) {
+    if (status >= 300) continue;
+    assert.ok(ids.has(String(body['decisionId'])), `answered ${status}, not in history: ${text}`);
+  }
 }

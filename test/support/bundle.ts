@@ -26,9 +26,10 @@ async function buildInTemporaryFolder(): Promise<string> {
   return path;
 }
 
-export async function buildTestBundle(path: string): Promise<void> {
+/** `entry`: a file of support/workflows. */
+export async function buildTestBundle(path: string, entry = 'index.ts'): Promise<void> {
   const { code } = await bundleWorkflowCode({
-    workflowsPath: fileURLToPath(new URL('./workflows/index.ts', import.meta.url)),
+    workflowsPath: fileURLToPath(new URL(`./workflows/${entry}`, import.meta.url)),
     logger: new DefaultLogger('WARN'),
   });
   writeFileSync(path, code);

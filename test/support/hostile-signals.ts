@@ -85,9 +85,7 @@ export function hostileSignals(gate: SeenGate): HostileSignal[] {
     malformed('8,000 levels in a member', payload(good().replace(/}$/, `,"standing":${nested(8_000)}}`))),
     malformed(
       '100,000 levels in an edit',
-      payload(
-        JSON.stringify(decisionOn(gate, 'edit')).replace(/}$/, `,"arguments":${nested(100_000)}}`),
-      ),
+      payload(JSON.stringify(decisionOn(gate, 'edit')).replace(/}$/, `,"arguments":${nested(100_000)}}`)),
     ),
     malformed('bad JSON', payload('{"v": 1,')),
     malformed('two texts in one', payload(good() + good())),
@@ -139,7 +137,12 @@ export function hostileSignals(gate: SeenGate): HostileSignal[] {
     readable('a key that is none', 'unknown_key', { key: 'no key at all' }),
     { title: 'another signal', signalName: 'approve', payloads: [payload(good())], expected: 'ignored' },
     { title: 'another case', signalName: 'Decide', payloads: [payload(good())], expected: 'ignored' },
-    { title: "Temporal's own prefix", signalName: '__temporal_x', payloads: [payload('{', 'nobody/knows')], expected: 'ignored' },
+    {
+      title: "Temporal's own prefix",
+      signalName: '__temporal_x',
+      payloads: [payload('{', 'nobody/knows')],
+      expected: 'ignored',
+    },
     { title: 'its stack trace', signalName: '__stack_trace', expected: 'ignored' },
     { title: 'its metadata', signalName: '__temporal_workflow_metadata', expected: 'ignored' },
   ];

@@ -47,8 +47,11 @@ export async function openTemporal(): Promise<TestTemporal> {
   return ownServer();
 }
 
-/** Starts a server of its own, whatever else runs. */
-export async function ownServer(): Promise<OwnServer> {
+/**
+ * Starts a server of its own, whatever else runs. Without `keepHistories` its runs are not replayed at the
+ * end: for types that are in a test's own bundle only.
+ */
+export async function ownServer({ keepHistories = true } = {}): Promise<OwnServer> {
   endOnSignals();
   const cli = await findTemporalCli();
   const folder = temporaryFolder();
@@ -61,7 +64,7 @@ export async function ownServer(): Promise<OwnServer> {
   };
   const stop = async (): Promise<void> => {
     const exportFolder = process.env['COUNTERSIGN_TEST_HISTORIES'];
-    if (exportFolder) {
+    if (exportFolder && keepHistories) {
       // A test that ended with its server killed still made histories, and they are in the file.
       if (!server) await restart();
       await exportHistories(connected.client, exportFolder);

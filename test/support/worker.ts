@@ -1,5 +1,6 @@
 // Workers of the tests, the real `createWorker`, with the test tools and the test bundle: in this process
 // where nothing is killed (it starts in a tenth of the time), as a child process where something is.
+import assert from 'node:assert/strict';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import {
@@ -7,9 +8,10 @@ import {
   makeTelemetryFilterString,
   NativeConnection,
   Runtime,
+  Worker,
   type LogLevel,
-  type Worker,
 } from '@temporalio/worker';
+import { createActivities } from '../../src/activities/index.ts';
 import { openSecrets } from '../../src/secrets.ts';
 import { openSpecRegistry } from '../../src/spec-registry.ts';
 import type { Tool } from '../../src/tool.ts';
@@ -35,12 +37,16 @@ export interface WorkerSettings {
   unsigned?: 'allow' | 'refuse';
   /** Default 7 days, as the product's. */
   approvalTtlMs?: number;
+  /** Takes workflow tasks only, so that what they schedule stays scheduled. Default false. */
+  withoutEffects?: boolean;
 }
 
 /** What only lives in the memory of this process, in place of the test tools or beside the activities. */
 export interface InProcess {
   tools?: readonly Tool[];
   activities?: NonNullable<WorkerDeps['activities']>;
+  /** path of another bundle than the one of all tests */
+  bundle?: string;
   /** what the activities know, in place of the secrets file and the spec folder */
   deps?: Partial<Pick<WorkerDeps, 'currentSpecHash' | 'grantKeys' | 'proofKeys'>>;
 }
@@ -78,10 +84,10 @@ export async function spawnWorker(
 ): Promise<TestProcess> {
   // Named one by one: a caller may spread a whole TestTemporal in, and a connection is no JSON.
   const { address, namespace, taskQueue, secretsFile, specs, ledgerUrl } = settings;
-  const { maxCachedWorkflows, unsigned, approvalTtlMs } = settings;
+  const { maxCachedWorkflows, unsigned, approvalTtlMs, withoutEffects } = settings;
   const told: { [Name in keyof Required<WorkerSettings>]: WorkerSettings[Name] } = {
     ...{ address, namespace, taskQueue, secretsFile, specs, ledgerUrl },
-    ...{ maxCachedWorkflows, unsigned, approvalTtlMs },
+    ...{ maxCachedWorkflows, unsigned, approvalTtlMs, withoutEffects },
   };
   return spawnProcess('test/support/worker-main.ts', {
     env: {
@@ -114,7 +120,8 @@ export async function makeWorker(
     : undefined;
   const connection = await NativeConnection.connect({ address: settings.address });
   const cache = settings.maxCachedWorkflows ?? cacheFromEnvironment();
-  const worker = await createWorker({
+  const create = settings.withoutEffects === true ? createWithoutEffects : createWorker;
+  const worker = await create({
     connection,
     namespace: settings.namespace,
     taskQueue: settings.taskQueue,
@@ -122,7 +129,7 @@ export async function makeWorker(
     currentSpecHash: (name) => registry?.get(name)?.hash,
     grantKeys: secrets.grantKeys,
     proofKeys: secrets.proofKeys,
-    workflowBundle: { codePath: await testBundle() },
+    workflowBundle: { codePath: own.bundle ?? (await testBundle()) },
     unsigned: settings.unsigned ?? 'allow',
     approvalTtlMs: settings.approvalTtlMs ?? sevenDaysMs,
     ...own.deps,
@@ -135,6 +142,19 @@ export async function makeWorker(
     await connection.close();
   };
   return { worker, close };
+}
+
+/** No product's worker: it runs workflows and what they record in their tasks, and never an activity task. */
+async function createWithoutEffects(deps: WorkerDeps): Promise<Worker> {
+  const { connection, namespace, taskQueue, workflowBundle, maxCachedWorkflows } = deps;
+  assert(taskQueue !== undefined && workflowBundle !== undefined);
+  return Worker.create({
+    ...{ connection, namespace, taskQueue, workflowBundle },
+    ...(maxCachedWorkflows === undefined ? {} : { maxCachedWorkflows }),
+    activities: createActivities(deps),
+    enableNonLocalActivities: false,
+    stickyQueueScheduleToStartTimeout: '1s',
+  });
 }
 
 /** Writes spec files (name → YAML text) into a new folder. Write there again to change one. */

@@ -1,5 +1,12 @@
 // Sandbox-safe. Workflows of the tests themselves, written as a user of the package would write them.
-import { condition, defineSignal, proxyActivities, setHandler, sleep } from '@temporalio/workflow';
+import {
+  condition,
+  continueAsNew,
+  defineSignal,
+  proxyActivities,
+  setHandler,
+  sleep,
+} from '@temporalio/workflow';
 import type { EffectRecord, PerformInput } from '../../../src/core/case.ts';
 import type { Json } from '../../../src/core/json.ts';
 import { childRun } from '../../../src/workflows/child-run.ts';
@@ -111,6 +118,65 @@ function proposalOf({ tool, arguments: args, title, reasoning }: OneGate): GateP
 
 function optionsOf({ ttl }: OneGate): GateOptions {
   return ttl === undefined ? {} : { ttl };
+}
+
+/** What no start input can hold: made inside the sandbox, as a bug in somebody's workflow would. */
+const oddArguments = {
+  nan: () => ({ items: [{ amount: Number.NaN }] }),
+  infinity: () => ({ items: [{ amount: -Infinity }] }),
+  undefined: () => ({ items: [{ amount: undefined }] }),
+  date: () => ({ items: [{ amount: new Date(0) }] }),
+  map: () => ({ items: [{ amount: new Map([['a', 1]]) }] }),
+  set: () => ({ items: [{ amount: new Set([1]) }] }),
+  bigint: () => ({ items: [{ amount: 10n }] }),
+  function: () => ({ items: [{ amount: () => 1 }] }),
+  hole: () => ({ items: [{ amount: new Array(2) }] }),
+  surrogate: () => ({ items: [{ amount: '\ud800' }] }),
+  nothing: () => undefined,
+  cycle: () => {
+    const items: unknown[] = [];
+    items.push({ amount: items });
+    return { items };
+  },
+  large: () => ({ order: 'x'.repeat(3_000_000), amount: '1.00' }),
+} satisfies Record<string, () => unknown>;
+
+export type OddArguments = keyof typeof oddArguments;
+
+/** Proposes (or, ungated, runs) a call with arguments that are not JSON, or far too large. */
+export async function oddProposal(input: {
+  odd: OddArguments;
+  ungated: boolean;
+  tool: string;
+}): Promise<string> {
+  const args = oddArguments[input.odd]() as Json;
+  if (input.ungated) {
+    await effect('pay', input.tool, args);
+    return 'performed';
+  }
+  return (await gate('pay', { tool: input.tool, arguments: args })).state;
+}
+
+/** A gate whose words, or whose time, are made inside the sandbox. */
+export async function wordyGate(input: {
+  title?: number;
+  reasoning?: number;
+  ttl?: number;
+}): Promise<string> {
+  const { title, reasoning, ttl } = input;
+  const words = {
+    ...(title === undefined ? {} : { title: 'x'.repeat(title) }),
+    ...(reasoning === undefined ? {} : { reasoning: 'x'.repeat(reasoning) }),
+  };
+  const proposal = { tool: 'payments.refund', arguments: { order: 'o', amount: '1.00' }, ...words };
+  return (await gate('pay', proposal, ttl === undefined ? {} : { ttl })).state;
+}
+
+/** Continues as new after its first gate, and would ask and pay again under the same keys. */
+export async function continuedGate(input: { gate: OneGate; rounds: number }): Promise<string> {
+  const result = await gated(input.gate.name, proposalOf(input.gate), optionsOf(input.gate));
+  if (input.rounds <= 1) return result.state;
+  return continueAsNew<typeof continuedGate>({ ...input, rounds: input.rounds - 1 });
 }
 
 /** A parent whose only work is a child (of any type), and a pause after it, so that it can be reset. */
