@@ -219,13 +219,13 @@ async function start(
   options: Pick<WorkflowStartOptions, 'taskQueue' | 'memo' | 'typedSearchAttributes'> & { args: [unknown] },
 ): Promise<StartRunResult> {
   try {
-    await client.workflow.start(workflowType, {
+    const { firstExecutionRunId: root } = await client.workflow.start(workflowType, {
       ...options,
       workflowId,
       // a closed run of that id is the answer to a repeated request too
       workflowIdReusePolicy: 'REJECT_DUPLICATE',
     });
-    return { started: true };
+    return { started: true, root };
   } catch (error) {
     if (!(error instanceof WorkflowExecutionAlreadyStartedError)) throw error;
     const { memo } = await client.workflow.getHandle(workflowId).describe();

@@ -39,7 +39,7 @@ export interface StartApprovalRequest {
 }
 
 /** `started: false`: a run of this id exists already; `requestHash` is the one it was started with. */
-export type StartRunResult = { started: true } | { started: false; requestHash?: string };
+export type StartRunResult = { started: true; root: string } | { started: false; requestHash?: string };
 
 export type CloseStatus = 'completed' | 'failed' | 'cancelled' | 'terminated' | 'timed_out';
 
@@ -70,6 +70,8 @@ export interface RunDescription {
    * to be read. Only from describeRun.
    */
   taskRunning?: true;
+  /** Events so far: has it changed, there may be new facts. Exact from describeRun; a list may have 0 while open. */
+  historyLength: number;
   approvals: ApprovalEntry[];
 }
 

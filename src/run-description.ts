@@ -38,6 +38,7 @@ export async function describeExecution(client: Client, info: ExecutionInfo): Pr
     ...(status === undefined ? {} : { status }),
     ...(spec === undefined ? {} : { spec }),
     ...(typeof requestHash === 'string' ? { requestHash } : {}),
+    historyLength: Number(info.historyLength ?? 0),
     createdAt: millis(info.startTime) ?? 0,
     ...(info.closeTime ? { closedAt: millis(info.closeTime) ?? 0 } : {}),
     approvals: Object.entries(memo).flatMap(([field, value]) => approvalEntry(field, value, runId, root)),

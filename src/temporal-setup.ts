@@ -115,6 +115,11 @@ async function listAttributes(
   }
 }
 
+/** Changes nothing. @throws TemporalSetupError with the commands to run where an attribute is missing */
+export async function checkSearchAttributes(connection: SetupConnection, namespace: string): Promise<void> {
+  await probeAttributes(connection, namespace);
+}
+
 // Whoever may start runs may also count them, and a query that names an unknown attribute, or compares it
 // with a value of another kind, is an invalid argument.
 async function probeAttributes(connection: SetupConnection, namespace: string): Promise<void> {

@@ -49,6 +49,17 @@ test('without good credentials nothing is answered and nothing is asked of Tempo
     ['POST', `/approvals/${key}/approve`],
     ['POST', `/approvals/${key}/reject`],
     ['GET', `/approvals/${key}/decisions/d1`],
+    ['POST', '/approvals'],
+    ['POST', `/approvals/${key}/edit`],
+    ['POST', `/approvals/${key}/respond`],
+    ['POST', `/approvals/${key}/amend`],
+    ['POST', `/approvals/${key}/withdraw`],
+    ['POST', `/approvals/${key}/comment`],
+    ['POST', '/runs/r1/approve'],
+    ['POST', '/runs/r1/reject'],
+    ['POST', '/runs/r1/cancel'],
+    ['GET', '/decisions'],
+    ['GET', '/runs/r1/events'],
   ];
   const credentials: Record<string, string>[] = [
     {},

@@ -170,14 +170,7 @@ test('in doubt: given up, the run fails by name (P5)', async () => {
 });
 
 async function freezeRequest(runId: string): Promise<Omit<CaseRecord, 'key' | 'root'>> {
-  const freezeCase = createFreezeCase({
-    namespace,
-    tools: testTools(ledger.url),
-    currentSpecHash: () => undefined,
-    grantKeys: secrets.grantKeys,
-    proofKeys: secrets.proofKeys,
-    log: () => undefined,
-  });
+  const freezeCase = createFreezeCase({ tools: testTools(ledger.url) });
   const frozen = await freezeCase({
     v: 1,
     position: 'request',

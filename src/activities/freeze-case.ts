@@ -11,7 +11,10 @@ import { recordProblem } from './prepare-step.ts';
 /** Seven days: over a weekend and a holiday, and still an end. */
 const defaultTtlMs = 7 * 24 * 60 * 60 * 1_000;
 
-export function createFreezeCase(deps: ActivityDeps) {
+/** The API freezes with less than a worker has. */
+type FreezeDeps = Pick<ActivityDeps, 'tools' | 'approvalTtlMs' | 'baseUrl'>;
+
+export function createFreezeCase(deps: FreezeDeps) {
   return async function freezeCase(input: FreezeCaseInput): Promise<CaseRecord | ProblemRecord> {
     const { position, key, root, now, reasoning, spec, requestedBy } = input;
     try {
@@ -39,7 +42,7 @@ export function createFreezeCase(deps: ActivityDeps) {
   };
 }
 
-function freezeSubject(deps: ActivityDeps, input: FreezeCaseInput) {
+function freezeSubject(deps: FreezeDeps, input: FreezeCaseInput) {
   switch (input.phase) {
     case 'before':
       return freezeBefore(deps, input);
@@ -50,7 +53,7 @@ function freezeSubject(deps: ActivityDeps, input: FreezeCaseInput) {
   }
 }
 
-async function freezeBefore(deps: ActivityDeps, input: FreezeCaseInput) {
+async function freezeBefore(deps: FreezeDeps, input: FreezeCaseInput) {
   const tool = input.tool ?? '';
   const call = { tool, arguments: input.arguments ?? {} };
   const frozen = await freezeCall(deps.tools, input.position, call, input.scope);

@@ -11,9 +11,13 @@ import { createDecider } from './decide.ts';
 import type { ApiDeps, ApiEnv } from './deps.ts';
 import { ApiProblem, problemResponse, temporalUnavailable } from './problem.ts';
 import { approvalRoutes } from './routes/approvals.ts';
+import { decidedRoutes } from './routes/decided.ts';
 import { decisionRoutes } from './routes/decisions.ts';
 import { healthRoutes } from './routes/health.ts';
+import { openapiRoute } from './routes/openapi.ts';
+import { runActionRoutes } from './routes/run-actions.ts';
 import { runRoutes } from './routes/runs.ts';
+import { createStartDesk } from './start-once.ts';
 
 export function buildApp(deps: ApiDeps): OpenAPIHono<ApiEnv> {
   const app = new OpenAPIHono<ApiEnv>({
@@ -30,11 +34,14 @@ export function buildApp(deps: ApiDeps): OpenAPIHono<ApiEnv> {
     c.res.headers.set('x-content-type-options', 'nosniff');
   });
   app.openAPIRegistry.registerComponent('securitySchemes', 'bearer', { type: 'http', scheme: 'bearer' });
-  const context = { deps, decider: createDecider(deps) };
+  const context = { deps, decider: createDecider(deps), startOnce: createStartDesk(deps.client) };
   healthRoutes(app, context);
   runRoutes(app, context);
   approvalRoutes(app, context);
   decisionRoutes(app, context);
+  runActionRoutes(app, context);
+  decidedRoutes(app, context);
+  openapiRoute(app);
   refuseOtherMethods(app);
   app.notFound((c) => {
     const problem = new ApiProblem('not_found', `there is no route ${printable(c.req.path, 200)}`);

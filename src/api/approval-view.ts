@@ -1,7 +1,8 @@
 // What an approval looks like from outside: the list row from the memo alone, the whole case from the trail.
 import type { ApprovalEntry, RunDescription } from '../countersign-client.ts';
-import type { ApprovalMemo } from '../core/case.ts';
-import type { GateOutcome, GateRecord } from './gate-record.ts';
+import type { ApprovalMemo, CaseRecord } from '../core/case.ts';
+import type { FactPlace } from '../core/trail-fact.ts';
+import type { FactOf, GateOutcome, GateRecord } from './gate-record.ts';
 import { approvalLinks } from './links.ts';
 import { iso, pendingApproval } from './run-view.ts';
 import type { ApprovalRow, ApprovalView, OutcomeView } from './schemas.ts';
@@ -32,35 +33,57 @@ export function approvalRow(
   };
 }
 
+/** What is asked, as the trail has it, or as it was frozen a moment ago. */
+export type AskedCase = Omit<FactOf<'approval_requested'>, 'type' | Exclude<keyof FactPlace, 'position'>>;
+
 export function approvalView(
-  run: RunDescription,
-  { requested, outcome }: GateRecord,
+  run: Pick<RunDescription, 'runId' | 'spec' | 'approvals'>,
+  { requested, earlier = [], outcome }: Partial<Omit<GateRecord, 'requested'>> & { requested: AskedCase },
   { baseUrl, now }: Setting,
 ): ApprovalView {
-  const { key, position = '', phase, title, tool, question, reasoning, payloadHash, policy } = requested;
-  const memo = run.approvals.find((entry) => entry.key === key)?.memo;
+  const memo = run.approvals.find((entry) => entry.key === requested.key)?.memo;
   const state = outcome?.state ?? 'pending';
+  return {
+    ...caseView(run, requested, baseUrl),
+    state,
+    ...timeLeft(state, Date.parse(requested.expiresAt), now),
+    ...(earlier.length === 0 ? {} : { earlier }),
+    ...(outcome === undefined ? {} : { outcome: outcomeOfTrail(outcome, memo) }),
+  };
+}
+
+/** The case alone, whatever became of it. */
+export function caseView(
+  run: Pick<RunDescription, 'runId' | 'spec'>,
+  requested: AskedCase,
+  baseUrl: string | undefined,
+): Omit<ApprovalView, 'state' | 'timeLeftMs' | 'outcome'> {
+  const { key, position = '', phase, title, tool, question, doubt, reasoning, requestedBy } = requested;
   return {
     key,
     runId: run.runId,
     position,
     step: position,
     phase,
-    state,
     title,
     ...(tool === undefined ? {} : { tool }),
     ...(requested.arguments === undefined ? {} : { arguments: requested.arguments }),
     ...(question === undefined ? {} : { question }),
+    ...(doubt === undefined ? {} : { doubt }),
     ...(reasoning === undefined ? {} : { reasoning }),
-    payloadHash,
-    policy,
+    payloadHash: requested.payloadHash,
+    policy: requested.policy,
+    ...(requestedBy === undefined ? {} : { requestedBy }),
     requestedAt: requested.requestedAt,
     expiresAt: requested.expiresAt,
-    ...timeLeft(state, Date.parse(requested.expiresAt), now),
     ...(run.spec === undefined ? {} : { spec: run.spec }),
-    ...(outcome === undefined ? {} : { outcome: outcomeOfTrail(outcome, memo) }),
     links: approvalLinks(baseUrl, run.runId, key),
   };
+}
+
+/** A case that was frozen a moment ago, as its trail will tell it. */
+export function askedCase({ kind: _kind, v: _v, ...frozen }: CaseRecord): AskedCase {
+  return { ...frozen, requestedAt: iso(frozen.requestedAt), expiresAt: iso(frozen.expiresAt) };
 }
 
 /** When the gate was settled: the workflow's own time where it is still known, so that all answers agree. */

@@ -1,24 +1,14 @@
 // How a decision goes to its gate (DESIGN §7): describe → compare hash and state → sign → signal → receipt.
 // Nothing answers 2xx unless Temporal has the signal in history, and 200 only what the gate accepted.
-import type { Decision } from '../core/decision.ts';
-import { decisionLimitBytes } from '../core/decision.ts';
-import type { Receipt } from '../core/verdict.ts';
+import { decisionLimitOf, type Decision } from '../core/decision.ts';
+import { answerReceipt } from './answer-receipt.ts';
 import { actorOf, mayDecide, type Principal } from './auth.ts';
 import { createBoundedMap } from './bounded-map.ts';
-import {
-  accepted,
-  idempotencyKeyReused,
-  isOwnRepeat,
-  lost,
-  payloadChanged,
-  recorded,
-  refused,
-} from './decision-answer.ts';
+import { idempotencyKeyReused, payloadChanged, recorded } from './decision-answer.ts';
 import type { Answered } from './decision-answer.ts';
 import { checkOrder, contentOf, decisionIdOf, hasContentOf, type DecisionOrder } from './decision-order.ts';
 import { defaultReceiptBudgetMs, type ApiDeps } from './deps.ts';
 import { findGate, type GatePlace } from './find-gate.ts';
-import { stateOfKind } from './gate-record.ts';
 import { answerLate, placeOf } from './late-decision.ts';
 import { lookUpDecision } from './look-up-decision.ts';
 import { ApiProblem, approvalNotFound, temporalUnavailable } from './problem.ts';
@@ -68,7 +58,7 @@ export function createDecider(deps: ApiDeps): Decider {
       order.decisionId,
       (candidate) => candidate.decision === order.kind && candidate.payloadHash === order.payloadHash,
     );
-    if (receipt !== undefined) return answerReceipt(principal, order, gate, receipt);
+    if (receipt !== undefined) return answerReceipt(deps, principal, order, gate, receipt);
     if (foreseen?.code === 'payload_changed') throw foreseen;
     return recorded(placeOf(deps, gate), decision, iso(deps.now()));
   }
@@ -126,12 +116,15 @@ export function createDecider(deps: ApiDeps): Decider {
       by: actorOf(principal),
       via: order.via,
       ...(order.reason === undefined ? {} : { reason: order.reason }),
+      ...(order.arguments === undefined ? {} : { arguments: order.arguments }),
+      ...(order.result === undefined ? {} : { result: order.result }),
     };
     const whole = { ...decision, proof: await deps.sign(decision, { workflowId: run.runId }) };
     const bytes = Buffer.byteLength(JSON.stringify(whole));
-    if (bytes <= decisionLimitBytes) return whole;
-    const detail = `the signed decision has ${bytes} bytes, the limit is ${decisionLimitBytes}; shorten the reason`;
-    throw new ApiProblem('too_large', detail, { limitBytes: decisionLimitBytes });
+    const limitBytes = decisionLimitOf(order.kind);
+    if (bytes <= limitBytes) return whole;
+    const detail = `the signed decision has ${bytes} bytes, the limit is ${limitBytes}; shorten it`;
+    throw new ApiProblem('too_large', detail, { limitBytes });
   }
 
   /** The run ended, or was replaced, between the look and the signal. */
@@ -142,30 +135,6 @@ export function createDecider(deps: ApiDeps): Decider {
     const gate = await findGate(client, principal, order.key);
     if (isOpen(gate)) throw temporalUnavailable();
     return answerLate(deps, principal, order, gate);
-  }
-
-  function answerReceipt(
-    principal: Principal,
-    { kind, payloadHash, decisionId }: DecisionOrder & { decisionId: string },
-    gate: GatePlace,
-    { verdict, code = 'check_failed', message, settlement, gate: gateState }: Receipt,
-  ): Answered {
-    const place = placeOf(deps, gate);
-    const at = iso(settlement?.at ?? deps.now());
-    if (verdict === 'accepted') {
-      const by = settlement?.by ?? { ...actorOf(principal), verified: true };
-      return accepted(place, { decisionId, state: gateState ?? stateOfKind(kind) ?? 'pending', by, at });
-    }
-    if (code !== 'already_resolved' || settlement === undefined) {
-      throw refused(place, code, message, decisionId);
-    }
-    const { state, by, decisionId: winningId } = settlement;
-    const own = { by: principal.id, kind, payloadHash };
-    if (by !== undefined && winningId !== undefined && isOwnRepeat(own, settlement, place.payloadHash)) {
-      return accepted(place, { decisionId: winningId, state, by, at });
-    }
-    const id = winningId === undefined ? {} : { decisionId: winningId };
-    throw lost(place, { state, ...(by === undefined ? {} : { by }), ...id, at });
   }
 
   return {

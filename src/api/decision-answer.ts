@@ -3,7 +3,7 @@
 import type { Decision } from '../core/decision.ts';
 import { errorOfRefusal } from '../core/errors.ts';
 import type { DecidedBy, GateState, RefusalCode } from '../core/verdict.ts';
-import { stateOfKind } from './gate-record.ts';
+import { bringsTheSame, type OrderPayload } from './decision-order.ts';
 import { decisionPath, runLinks } from './links.ts';
 import { ApiProblem, approvalNotFound } from './problem.ts';
 import type { DecisionAnswer } from './schemas.ts';
@@ -50,15 +50,18 @@ export function recorded(place: AnswerPlace, decision: Decision, at: string): An
 
 /** Is this the winner's own wish again? An unsigned winner may be anyone, so it is nobody's own. */
 export function isOwnRepeat(
-  order: { by: string; kind: string; payloadHash?: string | undefined },
-  winner: { state: GateState; by?: DecidedBy },
+  order: OrderPayload & { by: string; kind: string; payloadHash?: string | undefined },
+  winner: { by?: DecidedBy; decision?: Decision },
   currentHash: string | undefined,
 ): boolean {
+  const { by, decision } = winner;
   return (
-    winner.by?.verified === true &&
-    winner.by.id === order.by &&
-    winner.state === stateOfKind(order.kind) &&
-    (order.payloadHash === undefined || order.payloadHash === currentHash)
+    by?.verified === true &&
+    by.id === order.by &&
+    decision?.decision === order.kind &&
+    bringsTheSame(order, decision) &&
+    // an edit was made on the payload before it
+    (order.payloadHash === undefined || order.payloadHash === (decision.payloadHash ?? currentHash))
   );
 }
 

@@ -1,14 +1,31 @@
 // What a caller asks for at a gate, and the id of it: the same wish of the same person has the same id in
 // every API process, so that a repeated request is one decision.
-import type { Decision } from '../core/decision.ts';
-import { reasonLimitBytes } from '../core/decision.ts';
-import { canonicalize } from '../core/canonical.ts';
-import { sha256Hex } from '../core/hash.ts';
+import { needsPayloadHash, reasonLimitBytes, type Decision, type DecisionKind } from '../core/decision.ts';
+import { canonicalize, ValueProblemError } from '../core/canonical.ts';
+import { hashPayload, sha256Hex } from '../core/hash.ts';
+import type { Json } from '../core/json.ts';
 import { utf8Length } from '../core/json-value.ts';
 import { ApiProblem } from './problem.ts';
 
-export interface DecisionOrder {
-  kind: 'approve' | 'reject';
+export const orderKinds = [
+  'approve',
+  'reject',
+  'edit',
+  'respond',
+  'amend',
+  'withdraw',
+  'comment',
+] as const satisfies readonly DecisionKind[];
+export type OrderKind = (typeof orderKinds)[number];
+
+/** What a decision brings with it: `arguments` an edit or an amendment, `result` a respond. */
+export interface OrderPayload {
+  arguments?: Json;
+  result?: Json;
+}
+
+export interface DecisionOrder extends OrderPayload {
+  kind: OrderKind;
   key: string;
   /** the hash that the caller saw */
   payloadHash?: string;
@@ -17,12 +34,13 @@ export interface DecisionOrder {
   via: 'api' | 'cli';
 }
 
-/** @throws ApiProblem payload_hash_required, too_large */
-export function checkOrder({ kind, payloadHash, reason }: DecisionOrder): void {
-  if (kind === 'approve' && payloadHash === undefined) {
+/** @throws ApiProblem payload_hash_required, too_large, invalid_request */
+export function checkOrder(order: DecisionOrder): void {
+  const { kind, payloadHash, reason } = order;
+  if (needsPayloadHash(kind) && payloadHash === undefined) {
     throw new ApiProblem(
       'payload_hash_required',
-      'an approval needs the hash of what it approves, in If-Match (not "*") or as payloadHash',
+      `"${kind}" needs the hash of what it decides on, in If-Match (not "*") or as payloadHash`,
     );
   }
   const bytes = reason === undefined ? 0 : utf8Length(reason);
@@ -30,6 +48,13 @@ export function checkOrder({ kind, payloadHash, reason }: DecisionOrder): void {
     throw new ApiProblem('too_large', `reason has ${bytes} bytes, the limit is ${reasonLimitBytes}`, {
       limitBytes: reasonLimitBytes,
     });
+  }
+  try {
+    payloadParts(order);
+  } catch (error) {
+    if (!(error instanceof ValueProblemError)) throw error;
+    const code = error.code === 'payload_too_large' ? 'too_large' : 'invalid_request';
+    throw new ApiProblem(code, error.message, { pointer: error.pointer });
   }
 }
 
@@ -54,10 +79,21 @@ export function hasContentOf(order: DecisionOrder, decision: Decision): boolean 
   return (
     decision.decision === order.kind &&
     decision.payloadHash === order.payloadHash &&
-    decision.reason === order.reason
+    decision.reason === order.reason &&
+    bringsTheSame(order, decision)
   );
 }
 
-function contentParts({ kind, payloadHash, reason }: DecisionOrder): (string | null)[] {
-  return [kind, payloadHash ?? null, reason ?? null];
+export function bringsTheSame(one: OrderPayload, other: OrderPayload): boolean {
+  return canonicalize(payloadParts(one)) === canonicalize(payloadParts(other));
+}
+
+function contentParts(order: DecisionOrder): (string | null)[] {
+  const { kind, payloadHash, reason } = order;
+  return [kind, payloadHash ?? null, reason ?? null, ...payloadParts(order)];
+}
+
+/** One hash for a decision that brings something with it. @throws ValueProblemError */
+function payloadParts({ arguments: args, result }: OrderPayload): string[] {
+  return [args, result].flatMap((value) => (value === undefined ? [] : [hashPayload(value).hash]));
 }

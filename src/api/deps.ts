@@ -4,8 +4,10 @@ import type { CountersignClient } from '../countersign-client.ts';
 import type { Decision } from '../core/decision.ts';
 import type { Json } from '../core/json.ts';
 import type { Spec } from '../core/spec/spec.ts';
+import type { FreezeRequest } from '../freeze-request.ts';
 import type { Principal } from './auth.ts';
 import type { Decider } from './decide.ts';
+import type { StartDesk } from './start-once.ts';
 
 /** The specs that can be started by name. */
 export interface SpecSource {
@@ -21,6 +23,8 @@ export interface ApiDeps {
   checkInlineSpec(value: Json): { spec: Spec } | { problems: string[] };
   /** What is wrong with a run's input, by the spec's own schema; empty when nothing is. */
   checkInput(spec: Spec, input: Json): string[];
+  /** Freezes and hashes what is asked for, as the worker will. */
+  freezeRequest: FreezeRequest;
   authenticate(token: string): Principal | undefined | Promise<Principal | undefined>;
   /** The proof (compact JWS) of a decision, made by the API's key at this moment. */
   sign(decision: Omit<Decision, 'proof'>, place: { workflowId: string }): Promise<string>;
@@ -44,4 +48,5 @@ export interface ApiEnv {
 export interface ApiContext {
   deps: ApiDeps;
   decider: Decider;
+  startOnce: StartDesk;
 }

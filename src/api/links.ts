@@ -15,9 +15,13 @@ export function runPath(runId: string): string {
   return `/runs/${encodeURIComponent(runId)}`;
 }
 
+export function approvalPath(key: string): string {
+  return `/approvals/${key}`;
+}
+
 export function decisionPath(key: string, decisionId: string): string {
   // a hand-sent signal brings an id of any text
-  return `/approvals/${key}/decisions/${encodeURIComponent(decisionId)}`;
+  return `${approvalPath(key)}/decisions/${encodeURIComponent(decisionId)}`;
 }
 
 export function runLinks(baseUrl: string | undefined, runId: string): RunLinks {
@@ -26,7 +30,7 @@ export function runLinks(baseUrl: string | undefined, runId: string): RunLinks {
 }
 
 export function approvalLinks(baseUrl: string | undefined, runId: string, key: string): ApprovalLinks {
-  const approval = `${baseUrl ?? ''}/approvals/${key}`;
+  const approval = `${baseUrl ?? ''}${approvalPath(key)}`;
   return {
     ...runLinks(baseUrl, runId),
     approval,

@@ -4,8 +4,8 @@ import type { Principal } from './auth.ts';
 import { lost, recorded, type Answered } from './decision-answer.ts';
 import type { ApiDeps } from './deps.ts';
 import { findGate } from './find-gate.ts';
-import { gateOf, refusalOf } from './gate-record.ts';
-import { answerRefused, placeOf, repeated, winnerOf } from './late-decision.ts';
+import { acceptedOf, gateOf, refusalOf } from './gate-record.ts';
+import { answerRefused, placeOf, remembered, repeated, winnerOf } from './late-decision.ts';
 import { ApiProblem, approvalNotFound } from './problem.ts';
 import { iso } from './run-view.ts';
 
@@ -25,6 +25,9 @@ export async function lookUpDecision(
   const place = placeOf(deps, gate, record);
   const outcome = record?.outcome;
   if (outcome?.decision?.decisionId === decisionId) return repeated(place, outcome, gate);
+
+  const taken = acceptedOf(trail, key, decisionId);
+  if (taken !== undefined) return remembered(place, taken, outcome?.state ?? 'pending');
 
   const refusal = refusalOf(trail, key, decisionId);
   // sent again after a refusal, it is judged again

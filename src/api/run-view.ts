@@ -5,13 +5,12 @@ import type { TrailFact } from '../core/trail-fact.ts';
 import type { FactOf } from './gate-record.ts';
 import { runLinks } from './links.ts';
 import type { PendingApproval, RunRow, RunStatus, RunView, StepView } from './schemas.ts';
-import { runStatuses } from './schemas.ts';
 
 export function runRow(run: RunDescription, baseUrl: string | undefined): RunRow {
   const pending = run.closeStatus === undefined ? run.approvals.filter(isPending) : [];
   return {
     id: run.runId,
-    status: statusOf(run, pending.length > 0),
+    status: statusOf(run, pending),
     ...(run.spec === undefined ? {} : { spec: run.spec }),
     createdAt: iso(run.createdAt),
     ...(run.closedAt === undefined ? {} : { closedAt: iso(run.closedAt) }),
@@ -62,22 +61,20 @@ export function iso(ms: number): string {
   return new Date(ms).toISOString();
 }
 
-function statusOf(run: RunDescription, awaiting: boolean): RunStatus {
+/** The memo is written with the gate; the index may lag behind it. */
+function statusOf(run: RunDescription, pending: readonly ApprovalEntry[]): RunStatus {
   switch (run.closeStatus) {
     case undefined:
-      if (awaiting && run.status !== 'in_doubt') return 'awaiting_approval';
-      return isRunStatus(run.status) && run.status !== 'awaiting_approval' ? run.status : 'running';
+      if (pending.length === 0) return 'running';
+      return pending.some(({ memo }) => memo.phase === 'in-doubt') ? 'in_doubt' : 'awaiting_approval';
     case 'completed':
-      return run.status === 'rejected' ? 'rejected' : 'completed';
+      // a withdrawal ends a run by itself, so for Temporal it is completed
+      return run.status === 'rejected' || run.status === 'cancelled' ? run.status : 'completed';
     case 'cancelled':
       return 'cancelled';
     default:
       return 'failed'; // failed, terminated or timed out
   }
-}
-
-function isRunStatus(text: string | undefined): text is RunStatus {
-  return runStatuses.some((status) => status === text);
 }
 
 function startOf({ spec, trigger, startedBy, input }: FactOf<'run_started'>) {
@@ -120,6 +117,7 @@ function advance(step: StepView, fact: TrailFact): boolean {
       Object.assign(step, { status: 'awaiting_approval', approval: fact.key });
       return true;
     case 'approval_granted':
+    case 'approval_edited':
     case 'effect_started':
       step.status = 'running';
       return true;
@@ -127,14 +125,20 @@ function advance(step: StepView, fact: TrailFact): boolean {
     case 'tool_result':
       Object.assign(step, { status: 'completed', endedAt: fact.at, output: fact.output });
       return true;
+    case 'approval_responded':
+      Object.assign(step, { status: 'completed', endedAt: fact.at, output: fact.decision.result });
+      return true;
     case 'approval_rejected':
     case 'approval_expired':
       Object.assign(step, { status: 'rejected', endedAt: fact.at });
       return true;
     case 'effect_failed':
-    case 'effect_in_doubt':
       Object.assign(step, { status: 'failed', endedAt: fact.at });
       return true;
+    case 'effect_in_doubt':
+      step.status = 'in_doubt';
+      return true;
+    case 'approval_withdrawn':
     case 'approval_cancelled':
       Object.assign(step, { status: 'cancelled', endedAt: fact.at });
       return true;

@@ -1,7 +1,5 @@
-// The shapes that go over the wire, once: the types of the code, the validation of what comes in and the
-// OpenAPI document are all derived from here.
+// The shapes of what is answered, once: the types of the code and the OpenAPI document are derived from here.
 import { z } from '@hono/zod-openapi';
-import type { JsonObject } from '../core/json.ts';
 
 /** Any JSON value; what it is, is said by a tool's or a spec's own schema. */
 const json = z.unknown().openapi({ description: 'any JSON value' });
@@ -25,7 +23,7 @@ export const gateStates = [
   'responded',
   'cancelled',
 ] as const;
-const gateState = z.enum(gateStates);
+export const gateState = z.enum(gateStates);
 
 export const runStatuses = [
   'running',
@@ -48,57 +46,6 @@ const links = z.object({
   decision: z.string().optional(),
 });
 
-// taken as it is: `checkInlineSpec` judges it, and no copy may lose a key on the way
-const inlineSpec = z
-  .custom<JsonObject>((value) => typeof value === 'object' && value !== null && !Array.isArray(value), {
-    message: 'must be the name of a spec, or a spec as an object',
-  })
-  .openapi({ type: 'object' });
-
-export const runStartBody = z.strictObject({
-  spec: z.union([z.string().min(1), inlineSpec]).openapi({
-    description: 'the name of a spec, or a spec itself',
-  }),
-  input: json.optional(),
-  id: z.string().optional().openapi({ description: 'the run id, 1 to 255 bytes of UTF-8' }),
-});
-
-export const decisionBody = z.strictObject({
-  payloadHash: z
-    .string()
-    .regex(/^sha256:[0-9a-f]{64}$/, 'must be "sha256:" and 64 hex digits')
-    .optional(),
-  reason: z.string().optional(),
-});
-
-/** 20 rows: describe and list carry whole memos, and a page has to stay under Temporal's message limit. */
-export const maxPageSize = 20;
-const page = {
-  limit: z
-    .string()
-    .regex(/^([1-9]|1[0-9]|20)$/, `must be a whole number from 1 to ${maxPageSize}`)
-    .optional(),
-  cursor: z
-    .string()
-    .regex(/^[A-Za-z0-9+/=_.-]{1,4096}$/, 'must be the cursor of an earlier answer')
-    .optional(),
-};
-
-export const runsQuery = z.strictObject({
-  status: runStatus.optional(),
-  spec: z.string().optional(),
-  since: z.iso.datetime({ offset: true }).optional().openapi({ description: 'started at or after' }),
-  ...page,
-});
-
-export const approvalsQuery = z.strictObject({
-  state: gateState.optional().openapi({ description: 'default `pending`' }),
-  tool: z.string().optional(),
-  spec: z.string().optional(),
-  run: z.string().optional(),
-  ...page,
-});
-
 const pendingApproval = z.object({
   key: z.string(),
   position: z.string(),
@@ -114,7 +61,7 @@ export type PendingApproval = z.infer<typeof pendingApproval>;
 
 const step = z.object({
   position: z.string(),
-  status: z.enum(['running', 'awaiting_approval', 'completed', 'rejected', 'failed', 'cancelled']),
+  status: z.enum(['running', 'awaiting_approval', 'in_doubt', 'completed', 'rejected', 'failed', 'cancelled']),
   startedAt: time,
   endedAt: time.optional(),
   approval: z.string().optional().openapi({ description: 'its approval key' }),
@@ -122,7 +69,7 @@ const step = z.object({
 });
 export type StepView = z.infer<typeof step>;
 
-const runRow = z.object({
+export const runRow = z.object({
   id: z.string(),
   status: runStatus,
   spec: z.string().optional(),
@@ -182,6 +129,12 @@ export const approvalView = approvalRow.extend({
   question: json.optional(),
   reasoning: z.string().optional(),
   policy: json,
+  requestedBy: actor.optional(),
+  doubt: json.optional().openapi({ description: 'phase in-doubt: what is not known of the effect' }),
+  earlier: z
+    .array(z.object({ arguments: json.optional(), payloadHash }))
+    .optional()
+    .openapi({ description: 'payloads that an amendment or an edit replaced, the oldest first' }),
 });
 export type ApprovalView = z.infer<typeof approvalView>;
 
@@ -198,6 +151,22 @@ export const decisionAnswer = z.object({
   links,
 });
 export type DecisionAnswer = z.infer<typeof decisionAnswer>;
+
+export const decisionRow = z.object({
+  key: z.string(),
+  decisionId: z.string(),
+  /** how the gate ended by it */
+  verdict: gateState,
+  decision: z.string(),
+  reason: z.string().optional(),
+  result: json.optional().openapi({ description: 'of a respond' }),
+  by: actor,
+  via: z.string(),
+  at: time,
+  case: approvalView.omit({ key: true, state: true, timeLeftMs: true, outcome: true }),
+});
+export type DecisionRow = z.infer<typeof decisionRow>;
+export const decisionPage = z.object({ decisions: z.array(decisionRow), cursor: z.string().optional() });
 
 export const problemSchema = z.looseObject({
   type: z.string(),

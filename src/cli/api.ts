@@ -8,6 +8,7 @@ import { createClient } from '../client.ts';
 import { signProof } from '../core/proof.ts';
 import { inputProblems } from '../core/spec/input.ts';
 import { checkSpecObject } from '../core/spec/load.ts';
+import { createFreezeRequest } from '../freeze-request.ts';
 import { connectTemporal } from '../temporal-connection.ts';
 import { findToken } from '../tokens.ts';
 import { openProject, openProjectSecrets, UsageProblem } from './open-project.ts';
@@ -35,6 +36,7 @@ export async function runApi(options: { config?: string; createSecrets?: boolean
         : checked;
     },
     checkInput: (spec, input) => inputProblems(spec.input, input),
+    freezeRequest: createFreezeRequest({ tools: config.tools, approvalTtlMs: config.approvalTtlMs }),
     authenticate: (presented) => findToken(secrets.tokens(), presented),
     sign: (decision, { workflowId }) => signProof(decision, { namespace, workflowId }, secrets.signingKey()),
     ...(config.baseUrl === undefined ? {} : { baseUrl: config.baseUrl }),

@@ -60,6 +60,16 @@ const kindRules: Record<DecisionKind, KindRule> = {
   comment: { needsHash: false, extra: [] },
 };
 
+/** Does that kind of decision name the payload that it was made on? */
+export function needsPayloadHash(kind: DecisionKind): boolean {
+  return kindRules[kind].needsHash;
+}
+
+/** The most bytes of JSON that a decision of that kind has, its proof included. */
+export function decisionLimitOf(kind: DecisionKind): number {
+  return kindRules[kind].long === true ? longDecisionLimitBytes : decisionLimitBytes;
+}
+
 const commonFields = new Set([
   'v',
   'key',
@@ -98,7 +108,7 @@ export function readDecision(value: unknown, bytes: number): DecisionReading {
     return malformed(`decision must be one of ${Object.keys(kindRules).join(', ')}`);
   }
   const rule = kindRules[kind as DecisionKind];
-  const limit = rule.long ? longDecisionLimitBytes : decisionLimitBytes;
+  const limit = decisionLimitOf(kind as DecisionKind);
   if (bytes > limit) return tooLarge(`a decision "${kind}" is at most ${limit} bytes, got ${bytes}`);
   for (const name of Object.keys(value)) {
     if (!commonFields.has(name) && !rule.extra.includes(name as keyof Decision)) {

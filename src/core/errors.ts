@@ -68,6 +68,11 @@ const table = {
     title: 'Already decided',
     remedy: 'Nothing: `winner` says who decided, what and when; it does not change any more.',
   },
+  run_closed: {
+    status: 409,
+    title: 'The run has ended',
+    remedy: 'Nothing: `GET /runs/:id` says how it ended.',
+  },
   not_open: {
     status: 409,
     title: 'The run has not asked yet',

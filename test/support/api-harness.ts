@@ -1,11 +1,14 @@
 // The API over the fake client: three callers with tokens, one spec, a clock that stands still.
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { z } from 'zod';
 import { getRequestListener } from '@hono/node-server';
 import { buildApp } from '../../src/api/app.ts';
 import type { Principal } from '../../src/api/auth.ts';
 import type { ApiDeps } from '../../src/api/deps.ts';
 import type { Spec } from '../../src/core/spec/spec.ts';
+import { createFreezeRequest } from '../../src/freeze-request.ts';
+import { defineTool } from '../../src/tool.ts';
 import { createFakeClient } from './fake-client.ts';
 
 export const refundSpec: Spec = {
@@ -13,6 +16,14 @@ export const refundSpec: Spec = {
   name: 'refund',
   steps: [{ id: 'refund', tool: 'refund', with: {}, before: { approve: {} } }],
 };
+
+const refund = defineTool({
+  name: 'refund',
+  arguments: z.object({ order: z.string(), amount: z.string(), currency: z.string().default('EUR') }),
+  idempotency: 'key',
+  requiresApproval: true,
+  run: async () => null,
+});
 
 const people: Record<string, Principal> = {
   'token-ann': { id: 'ann', name: 'Ann', roles: ['finance'], kind: 'person' },
@@ -51,6 +62,7 @@ export function createApiHarness(more: Partial<ApiDeps> = {}) {
         : { problems: ['/name: a spec has a name'] },
     checkInput: (_spec, input) =>
       typeof input === 'object' && input !== null && 'bad' in input ? ['/bad: is not taken'] : [],
+    freezeRequest: createFreezeRequest({ tools: [refund] }),
     authenticate: (token) => people[token],
     sign: async ({ decisionId }, { workflowId }) =>
       `proof-of-${decisionId}-in-${encodeURIComponent(workflowId)}`,

@@ -9,6 +9,7 @@ import type { CountersignClient } from '../../src/countersign-client.ts';
 import { signProof } from '../../src/core/proof.ts';
 import { inputProblems } from '../../src/core/spec/input.ts';
 import { checkSpecObject } from '../../src/core/spec/load.ts';
+import { createFreezeRequest } from '../../src/freeze-request.ts';
 import { addToken, openSecrets } from '../../src/secrets.ts';
 import { connectTemporal } from '../../src/temporal-connection.ts';
 import { findToken } from '../../src/tokens.ts';
@@ -83,6 +84,7 @@ export async function startApi(
       return 'spec' in checked ? checked : { problems: checked.problems.map(({ message }) => message) };
     },
     checkInput: (spec, input) => inputProblems(spec.input, input),
+    freezeRequest: createFreezeRequest({ tools }),
     authenticate: (presented) => findToken(secrets.tokens(), presented),
     sign: (decision, { workflowId }) => signProof(decision, { namespace, workflowId }, secrets.signingKey()),
     log: (fields) => logged.push(fields),

@@ -2,13 +2,14 @@
 // what Temporal and the worker would refuse, and can be told to fail as they do.
 import { randomUUID } from 'node:crypto';
 import { approvalKey } from '../../src/core/approval-key.ts';
-import type { ApprovalMemo } from '../../src/core/case.ts';
+import { pendingMemo } from '../../src/core/approval-memo.ts';
+import type { CaseRecord, Doubt, GatePhase } from '../../src/core/case.ts';
 import { readDecision, type Decision } from '../../src/core/decision.ts';
-import { judgeDelivery } from '../../src/core/gate-state.ts';
+import { judgeDelivery, stateAfter } from '../../src/core/gate-state.ts';
 import { hashPayload } from '../../src/core/hash.ts';
 import type { Json } from '../../src/core/json.ts';
 import type { FactBody } from '../../src/core/trail-fact.ts';
-import type { Receipt, RefusalCode, Settlement } from '../../src/core/verdict.ts';
+import type { Actor, DecidedBy, Receipt, RefusalCode, Settlement } from '../../src/core/verdict.ts';
 import {
   NoWorkerError,
   TemporalUnavailableError,
@@ -17,6 +18,7 @@ import {
   type RunDescription,
   type RunPage,
 } from '../../src/countersign-client.ts';
+import { acceptedFact, admitLikeTheWorker, type Anew } from './fake-admit.ts';
 import { nextEventId, type FakeControl, type FakeGate, type FakeRun } from './fake-run.ts';
 
 export interface AskOptions {
@@ -25,7 +27,20 @@ export interface AskOptions {
   tool?: string;
   arguments?: Json;
   ttlMs?: number;
+  /** default `before` */
+  phase?: GatePhase;
+  requestedBy?: Actor;
 }
+
+type OpenCase = Omit<CaseRecord, 'key' | 'root'>;
+
+/** What a person is asked of an effect that nobody knows about. */
+const doubt: Doubt = {
+  idempotencyKey: 'root:refund',
+  why: 'the answer was lost',
+  retryPosition: 'refund#retry-1',
+  effectHash: `sha256:${'e'.repeat(64)}`,
+};
 
 export function createFakeClient(now: () => number) {
   const runs = new Map<string, FakeRun>();
@@ -36,6 +51,8 @@ export function createFakeClient(now: () => number) {
     pendingAnswers: 0,
     calls: {
       startRun: 0,
+      startApproval: 0,
+      cancelRun: 0,
       describeRun: 0,
       listRuns: 0,
       listAwaiting: 0,
@@ -89,32 +106,47 @@ export function createFakeClient(now: () => number) {
 
   /** Opens a gate; makes the run when there is none. */
   function ask(options: AskOptions) {
-    const { runId, position = 'refund', tool = 'refund', ttlMs = 3_600_000 } = options;
+    const { runId, position = 'refund', tool = 'refund', ttlMs = 3_600_000, phase = 'before' } = options;
     const args = options.arguments ?? { order: 'ord-1001', amount: '40.00' };
     const run = runs.get(runId) ?? addRun(runId, { spec: 'refund' });
-    const key = approvalKey({ workflowId: runId, position, root: run.root });
     const { hash } = hashPayload({ tool, arguments: args });
-    const requestedAt = now();
-    const expiresAt = requestedAt + ttlMs;
-    const title = `${tool} at ${position}`;
-    const memo: ApprovalMemo = {
-      state: 'pending',
-      phase: 'before',
+    if (phase !== 'in-doubt') emit(run, { type: 'step_started' }, position);
+    const key = open(run, {
+      v: 1,
+      kind: 'case',
+      position,
+      phase,
+      title: `${tool} at ${position}`,
       tool,
-      title,
-      hash,
-      requestedAt,
-      expiresAt,
-    };
-    run.gates.set(key, { key, position, state: 'pending', memo, hash, expiresAt, inMemo: true });
-    emit(run, { type: 'step_started' }, position);
+      arguments: args,
+      payloadHash: hash,
+      policy: { ttlMs },
+      requestedAt: now(),
+      expiresAt: now() + ttlMs,
+      ...(phase === 'in-doubt' ? { doubt } : {}),
+      ...(options.requestedBy === undefined ? {} : { requestedBy: options.requestedBy }),
+    });
+    return { key, hash, runId, root: run.root, run };
+  }
+
+  function open(run: FakeRun, asked: OpenCase): string {
+    const { position, phase, title, tool = '', policy, payloadHash, expiresAt, requestedAt } = asked;
+    const key = approvalKey({ workflowId: run.runId, position, root: run.root });
+    const { arguments: args = null, requestedBy, reasoning } = asked;
+    const who = requestedBy === undefined ? {} : { requestedBy };
+    run.gates.set(key, {
+      ...{ key, position, state: 'pending', phase, tool, arguments: args, ...who },
+      ...{ memo: pendingMemo(asked), hash: payloadHash, expiresAt, inMemo: true },
+    });
     const times = {
       requestedAt: new Date(requestedAt).toISOString(),
       expiresAt: new Date(expiresAt).toISOString(),
     };
-    const about = { key, phase: 'before' as const, title, tool, arguments: args, payloadHash: hash };
-    emit(run, { type: 'approval_requested', ...about, policy: { ttlMs }, ...times }, position);
-    return { key, hash, runId, root: run.root, run };
+    const words = reasoning === undefined ? {} : { reasoning };
+    const unsure = asked.doubt === undefined ? {} : { doubt: asked.doubt };
+    const about = { key, phase, title, tool, arguments: args, payloadHash, ...unsure, ...who, ...words };
+    emit(run, { type: 'approval_requested', ...about, policy, ...times }, position);
+    return key;
   }
 
   function settle(run: FakeRun, gate: FakeGate, settlement: Settlement, winner?: Decision): void {
@@ -126,10 +158,7 @@ export function createFakeClient(now: () => number) {
       ...(by === undefined ? {} : { by: by.id }),
       ...(decisionId === undefined ? {} : { decisionId }),
     };
-    if (winner !== undefined && by !== undefined) {
-      const type = state === 'approved' ? 'approval_granted' : 'approval_rejected';
-      emit(run, { type, key: gate.key, decision: winner, by }, gate.position);
-    } else if (state === 'expired' || state === 'cancelled') {
+    if (winner === undefined && (state === 'expired' || state === 'cancelled')) {
       emit(run, { type: `approval_${state}`, key: gate.key }, gate.position);
     }
   }
@@ -137,23 +166,33 @@ export function createFakeClient(now: () => number) {
   function judge(run: FakeRun, decision: Decision): void {
     const gate = run.gates.get(decision.key);
     const by = { ...decision.by, verified: decision.proof !== undefined };
-    const refuse = (code: RefusalCode, message: string) => {
+    const refuse = ({ code, message }: { code: RefusalCode; message: string }) => {
       keep(run, decision, gate, { verdict: 'refused', code, message });
       emit(run, { type: 'decision_refused', code, message, key: decision.key, decision, by }, gate?.position);
     };
     const delivery = judgeDelivery(decision, { workflowId: run.runId, root: run.root }, gate);
-    if (delivery.action === 'refuse') return refuse(delivery.code, delivery.message);
+    if (delivery.action === 'refuse') return refuse(delivery);
     if (delivery.action === 'take' && gate !== undefined) {
-      if (control.refuseWith !== undefined)
-        return refuse(control.refuseWith, `refused: ${control.refuseWith}`);
-      if (now() >= gate.expiresAt) return refuse('expired', 'the approval expired');
-      if (decision.payloadHash !== undefined && decision.payloadHash !== gate.hash) {
-        return refuse('payload_changed', 'decided on another hash');
-      }
-      const state = decision.decision === 'approve' ? 'approved' : 'rejected';
-      settle(run, gate, { state, by, decisionId: decision.decisionId, at: now() }, decision);
+      const code = control.refuseWith;
+      if (code !== undefined) return refuse({ code, message: `refused: ${code}` });
+      const admission = admitLikeTheWorker(gate, decision, now());
+      if ('code' in admission) return refuse(admission);
+      accept(run, gate, decision, by, admission.anew);
     }
     keep(run, decision, gate, { verdict: 'accepted' });
+  }
+
+  function accept(run: FakeRun, gate: FakeGate, decision: Decision, by: DecidedBy, anew: Anew | undefined) {
+    const fact = { key: gate.key, decision, by };
+    const payload = { arguments: anew?.arguments ?? null, payloadHash: anew?.hash ?? '' };
+    emit(run, acceptedFact(fact, payload), gate.position);
+    if (anew !== undefined) {
+      Object.assign(gate, anew);
+      gate.memo = { ...gate.memo, hash: anew.hash };
+    }
+    const state = stateAfter(decision.decision);
+    if (state === undefined) gate.accepted = [...(gate.accepted ?? []), decision];
+    else settle(run, gate, { state, by, decisionId: decision.decisionId, at: now() }, decision);
   }
 
   function keep(
@@ -174,7 +213,17 @@ export function createFakeClient(now: () => number) {
   /** A worker is there and has seen all. */
   function work(): void {
     control.workers = 'up';
-    for (const run of runs.values()) for (const decision of run.unseen.splice(0)) judge(run, decision);
+    for (const run of runs.values()) {
+      for (const decision of run.unseen.splice(0)) judge(run, decision);
+      if (run.cancelWish === true && run.closeStatus === undefined) cancel(run);
+    }
+  }
+
+  function cancel(run: FakeRun): void {
+    for (const gate of run.gates.values()) {
+      if (gate.state === 'pending') settle(run, gate, { state: 'cancelled', at: now() });
+    }
+    close(run.runId, 'cancelled');
   }
 
   function close(runId: string, closeStatus: CloseStatus): void {
@@ -182,7 +231,12 @@ export function createFakeClient(now: () => number) {
     run.closeStatus = closeStatus;
     if (closeStatus === 'terminated') return emit(run, { type: 'run_terminated' });
     if (closeStatus === 'cancelled') return emit(run, { type: 'run_cancelled' });
-    const rejected = [...run.gates.values()].some(({ state }) => state !== 'approved');
+    const states = [...run.gates.values()].map(({ state }) => state);
+    if (closeStatus === 'completed' && states.includes('withdrawn')) {
+      run.status = 'cancelled';
+      return emit(run, { type: 'run_cancelled' });
+    }
+    const rejected = states.some((state) => state !== 'approved' && state !== 'responded');
     if (closeStatus === 'completed') run.status = rejected ? 'rejected' : 'completed';
     const status = closeStatus !== 'completed' ? 'failed' : rejected ? 'rejected' : 'completed';
     emit(run, { type: 'run_finished', status });
@@ -203,13 +257,14 @@ export function createFakeClient(now: () => number) {
   }
 
   function describe(run: FakeRun): RunDescription {
-    const { runId, root, spec, requestHash, createdAt, closeStatus, status } = run;
+    const { runId, root, spec, requestHash, createdAt, closeStatus, status, workflowType = 'runSpec' } = run;
     const entries = [...run.gates.values()].filter(({ inMemo }) => inMemo);
     return {
       runId,
       temporalRunId: root,
       root,
-      workflowType: 'runSpec',
+      workflowType,
+      historyLength: run.events,
       createdAt,
       ...(spec === undefined ? {} : { spec }),
       ...(requestHash === undefined ? {} : { requestHash }),
@@ -241,7 +296,31 @@ export function createFakeClient(now: () => number) {
       const ref = specRef === undefined ? {} : { spec: specRef };
       run.facts = [];
       emit(run, { type: 'run_started', input, trigger, startedBy, ...ref });
-      return { started: true };
+      return { started: true, root: run.root };
+    },
+    async startApproval({ runId, case: asked, requestHash, trigger, startedBy }) {
+      reach('startApproval');
+      await control.startPause?.();
+      const existing = runs.get(runId);
+      if (existing !== undefined) {
+        const { requestHash: first } = existing;
+        return { started: false, ...(first === undefined ? {} : { requestHash: first }) };
+      }
+      const run = addRun(runId, { requestHash, workflowType: 'requestApproval', status: 'awaiting_approval' });
+      run.facts = [];
+      emit(run, { type: 'run_started', trigger, startedBy });
+      open(run, asked);
+      if (control.loseAnswers) throw new TemporalUnavailableError('the answer of the fake is lost');
+      return { started: true, root: run.root };
+    },
+    async cancelRun(runId) {
+      reach('cancelRun');
+      const run = runs.get(runId);
+      if (run === undefined || run.closeStatus !== undefined) return false;
+      run.cancelWish = true;
+      nextEventId(run);
+      if (control.workers === 'up') cancel(run);
+      return true;
     },
     async describeRun(runId) {
       reach('describeRun');
@@ -333,6 +412,7 @@ export function createFakeClient(now: () => number) {
     runs,
     addRun,
     ask,
+    emit,
     work,
     close,
     expire: (key: string) => {

@@ -1,8 +1,9 @@
 // What the fake client keeps of a run, and what it can be told.
-import type { ApprovalMemo } from '../../src/core/case.ts';
+import type { ApprovalMemo, GatePhase } from '../../src/core/case.ts';
 import type { Decision } from '../../src/core/decision.ts';
+import type { Json } from '../../src/core/json.ts';
 import type { TrailFact } from '../../src/core/trail-fact.ts';
-import type { Receipt, RefusalCode, Settlement } from '../../src/core/verdict.ts';
+import type { Actor, Receipt, RefusalCode, Settlement } from '../../src/core/verdict.ts';
 import type { CloseStatus, CountersignClient } from '../../src/countersign-client.ts';
 
 export interface FakeGate {
@@ -10,18 +11,25 @@ export interface FakeGate {
   position: string;
   state: ApprovalMemo['state'];
   memo: ApprovalMemo;
+  phase: GatePhase;
+  tool: string;
+  arguments: Json;
+  requestedBy?: Actor;
   hash: string;
   expiresAt: number;
   /** false: settled so long ago that the memo forgot it */
   inMemo: boolean;
   settlement?: Settlement;
   winner?: Decision;
+  /** accepted decisions that settled nothing */
+  accepted?: Decision[];
 }
 
 export interface FakeRun {
   events: number;
   runId: string;
   root: string;
+  workflowType?: string;
   spec?: string;
   requestHash?: string;
   createdAt: number;
@@ -35,6 +43,8 @@ export interface FakeRun {
   signalled: Map<Decision, { eventId: number; at: string }>;
   /** in history, not seen by a worker */
   unseen: Decision[];
+  /** a cancellation is in history, not seen by a worker */
+  cancelWish?: boolean;
 }
 
 /** What may be told to the fake, and what it has seen. */
@@ -51,7 +61,7 @@ export interface FakeControl {
   queryPause?: () => Promise<void>;
   /** called by describeRun when it has read, to let something happen before its caller goes on */
   afterDescribe?: () => void;
-  /** awaited by startRun before it starts */
+  /** awaited by startRun and startApproval before they start */
   startPause?: () => Promise<void>;
   calls: Record<keyof CountersignClient, number>;
   queriesAtOnce: number;

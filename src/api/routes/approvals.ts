@@ -1,17 +1,45 @@
 // Approvals: what is pending, and the case of one. Both are served while every worker is down.
 import { createRoute, type OpenAPIHono } from '@hono/zod-openapi';
 import type { RunDescription, RunPage } from '../../countersign-client.ts';
-import { approvalRow, approvalView } from '../approval-view.ts';
-import { bearerAuth, maySee } from '../auth.ts';
+import { approvalKey } from '../../core/approval-key.ts';
+import { requestPosition } from '../../freeze-request.ts';
+import { approvalRow, approvalView, askedCase } from '../approval-view.ts';
+import { bearerAuth, maySee, type Principal } from '../auth.ts';
+import { jsonBody, runBodyLimitBytes } from '../body.ts';
 import { notOpen } from '../decision-answer.ts';
 import { cursorMember, readCursor } from '../cursor.ts';
 import type { ApiContext, ApiDeps, ApiEnv } from '../deps.ts';
 import { findGate } from '../find-gate.ts';
 import { gateOf } from '../gate-record.ts';
+import { readIdempotencyKey } from '../headers.ts';
+import { approvalPath } from '../links.ts';
 import { approvalNotFound } from '../problem.ts';
-import { approvalPage, approvalsQuery, approvalView as approvalSchema, maxPageSize } from '../schemas.ts';
-import type { ApprovalRow } from '../schemas.ts';
+import { createRequester } from '../request-approval.ts';
+import { approvalRequestBody, approvalsQuery, maxPageSize } from '../request-schemas.ts';
+import { approvalPage, approvalView as approvalSchema, type ApprovalRow } from '../schemas.ts';
 import { approvalParams, jsonContent, problems, security } from './route-parts.ts';
+
+const request = createRoute({
+  method: 'post',
+  path: '/approvals',
+  security,
+  request: { body: { required: true, content: { 'application/json': { schema: approvalRequestBody } } } },
+  responses: {
+    200: jsonContent(approvalSchema, 'the approval that an earlier, equal request asked for'),
+    201: jsonContent(approvalSchema, 'asked for; its payload hash is the ETag'),
+    ...problems(
+      'invalid_request',
+      'unauthenticated',
+      'approval_not_found',
+      'not_open',
+      'idempotency_in_flight',
+      'idempotency_key_reused',
+      'too_large',
+      'unsupported_media_type',
+      'temporal_unavailable',
+    ),
+  },
+});
 
 const list = createRoute({
   method: 'get',
@@ -42,8 +70,9 @@ type Filter = {
   run?: string | undefined;
 };
 
-export function approvalRoutes(app: OpenAPIHono<ApiEnv>, { deps }: ApiContext): void {
+export function approvalRoutes(app: OpenAPIHono<ApiEnv>, { deps, startOnce }: ApiContext): void {
   const { client, baseUrl } = deps;
+  const requestApproval = createRequester(deps, startOnce);
   const auth = bearerAuth(deps);
   const setting = () => ({ now: deps.now(), ...(baseUrl === undefined ? {} : { baseUrl }) });
 
@@ -58,18 +87,38 @@ export function approvalRoutes(app: OpenAPIHono<ApiEnv>, { deps }: ApiContext): 
     return c.json({ approvals, ...cursorMember(page.cursor, filter) }, 200);
   });
 
-  app.openapi({ ...read, middleware: [auth] as const }, async (c) => {
-    const { key } = c.req.valid('param');
-    const gate = await findGate(client, c.get('principal'), key);
-    const { run, position } = gate;
+  const readApproval = async (principal: Principal, key: string) => {
+    const { run, position } = await findGate(client, principal, key);
     const record = gateOf(await client.readTrail(run.runId), key);
-    if (record === undefined) {
-      throw run.closeStatus === undefined
-        ? notOpen({ key, runId: run.runId, position })
-        : approvalNotFound(key);
+    if (record !== undefined) return approvalView(run, record, setting());
+    throw run.closeStatus === undefined
+      ? notOpen({ key, runId: run.runId, position })
+      : approvalNotFound(key);
+  };
+
+  app.openapi({ ...request, middleware: [auth, jsonBody(runBodyLimitBytes)] as const }, async (c) => {
+    const principal = c.get('principal');
+    const idempotencyKey = readIdempotencyKey(c.req.header('idempotency-key'));
+    const asked = await requestApproval(principal, c.req.valid('json'), idempotencyKey);
+    const { runId, run } = asked;
+    const root = run === undefined ? asked.root : run.root;
+    const key = approvalKey({ workflowId: runId, position: requestPosition, root });
+    c.header('location', `${baseUrl ?? ''}${approvalPath(key)}`);
+    if (run !== undefined) {
+      const view = await readApproval(principal, key);
+      c.header('etag', `"${view.payloadHash}"`);
+      return c.json(view, 200);
     }
-    c.header('etag', `"${record.requested.payloadHash}"`);
-    return c.json(approvalView(run, record, setting()), 200);
+    // from what was frozen: the run is started, whatever becomes of a second call
+    const requested = askedCase({ ...asked.checked, key, root });
+    c.header('etag', `"${requested.payloadHash}"`);
+    return c.json(approvalView({ runId, approvals: [] }, { requested }, setting()), 201);
+  });
+
+  app.openapi({ ...read, middleware: [auth] as const }, async (c) => {
+    const view = await readApproval(c.get('principal'), c.req.valid('param').key);
+    c.header('etag', `"${view.payloadHash}"`);
+    return c.json(view, 200);
   });
 }
 

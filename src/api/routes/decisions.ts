@@ -1,44 +1,27 @@
-// Decisions: approve, reject, and what became of one.
+// Decisions: one route a kind, and what became of one.
 import { createRoute, type OpenAPIHono } from '@hono/zod-openapi';
 import { bearerAuth } from '../auth.ts';
-import { decisionBodyLimitBytes, jsonBody } from '../body.ts';
+import { decisionBodyLimitBytes, jsonBody, runBodyLimitBytes } from '../body.ts';
+import { orderKinds, type OrderKind } from '../decision-order.ts';
 import type { ApiContext, ApiEnv } from '../deps.ts';
-import { readIdempotencyKey, readPayloadHash } from '../headers.ts';
-import { decisionPath } from '../links.ts';
-import { decisionAnswer, decisionBody } from '../schemas.ts';
-import { approvalParams, decisionParams, doorOf, jsonContent, problems, security } from './route-parts.ts';
+import { decisionBodies } from '../request-schemas.ts';
+import { decisionAnswer } from '../schemas.ts';
+import { announceLater, createDecisionHandler, decisionAnswers } from './decision-handler.ts';
+import { approvalParams, decisionParams, problems, security } from './route-parts.ts';
 
-const answers = {
-  200: jsonContent(decisionAnswer, 'accepted'),
-  202: jsonContent(decisionAnswer, 'recorded; it is judged when a worker is back'),
-  ...problems(
-    'invalid_request',
-    'unauthenticated',
-    'not_allowed',
-    'unproven',
-    'approval_not_found',
-    'already_resolved',
-    'not_open',
-    'spec_changed',
-    'payload_changed',
-    'temporal_unavailable',
-    'check_failed',
-  ),
-};
+/** They carry a payload. */
+const long: readonly OrderKind[] = ['edit', 'respond', 'amend'];
 
-function decideRoute<Kind extends 'approve' | 'reject'>(kind: Kind) {
+function decideRoute(kind: OrderKind) {
   return createRoute({
     method: 'post',
     path: `/approvals/{key}/${kind}` as const,
     security,
     request: {
       params: approvalParams,
-      body: { required: true, content: { 'application/json': { schema: decisionBody } } },
+      body: { required: true, content: { 'application/json': { schema: decisionBodies[kind] } } },
     },
-    responses: {
-      ...answers,
-      ...problems('too_large', 'unsupported_media_type', 'idempotency_key_reused', 'payload_hash_required'),
-    },
+    responses: decisionAnswers,
   });
 }
 
@@ -47,42 +30,24 @@ const lookUp = createRoute({
   path: '/approvals/{key}/decisions/{decisionId}',
   security,
   request: { params: decisionParams },
-  responses: { ...answers, ...problems('approval_not_found', 'decision_not_found') },
+  responses: { ...decisionAnswers, ...problems('decision_not_found', 'approval_not_found') },
 });
 
 export function decisionRoutes(app: OpenAPIHono<ApiEnv>, { deps, decider }: ApiContext): void {
   const auth = bearerAuth(deps);
-  const body = jsonBody(decisionBodyLimitBytes);
+  const answer = createDecisionHandler(deps, decider);
 
-  for (const kind of ['approve', 'reject'] as const) {
-    app.openapi({ ...decideRoute(kind), middleware: [auth, body] as const }, async (c) => {
-      const { key } = c.req.valid('param');
-      const { payloadHash: inBody, reason } = c.req.valid('json');
-      const payloadHash = readPayloadHash(c.req.header('if-match'), inBody);
-      const idempotencyKey = readIdempotencyKey(c.req.header('idempotency-key'));
-      const { status, body: answer } = await decider.decide(c.get('principal'), {
-        kind,
-        key,
-        ...(payloadHash === undefined ? {} : { payloadHash }),
-        ...(reason === undefined ? {} : { reason }),
-        ...(idempotencyKey === undefined ? {} : { idempotencyKey }),
-        via: doorOf(c),
-      });
-      if (status === 202) announceLater(c, key, answer.decisionId);
-      return c.json(answer, status);
-    });
+  for (const kind of orderKinds) {
+    const body = jsonBody(long.includes(kind) ? runBodyLimitBytes : decisionBodyLimitBytes);
+    app.openapi({ ...decideRoute(kind), middleware: [auth, body] as const }, (c) =>
+      answer(c, kind, c.req.valid('json'), () => Promise.resolve(c.req.valid('param').key)),
+    );
   }
 
   app.openapi({ ...lookUp, middleware: [auth] as const }, async (c) => {
     const { key, decisionId } = c.req.valid('param');
-    const { status, body: answer } = await decider.lookUp(c.get('principal'), key, decisionId);
-    if (status === 202) announceLater(c, key, decisionId);
-    return c.json(answer, status);
+    const { status, body } = await decider.lookUp(c.get('principal'), key, decisionId);
+    if (status === 202) announceLater(c, deps.baseUrl, key, decisionId);
+    return c.json(body, status);
   });
-
-  function announceLater(c: { header(name: string, value: string): void }, key: string, decisionId: string) {
-    c.header('location', `${deps.baseUrl ?? ''}${decisionPath(key, decisionId)}`);
-    // 2 s: a worker that restarts needs about that long
-    c.header('retry-after', '2');
-  }
 }

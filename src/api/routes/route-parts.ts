@@ -34,3 +34,15 @@ export function jsonContent<Schema extends z.ZodType>(schema: Schema, descriptio
 export function doorOf(c: Context<ApiEnv>): 'api' | 'cli' {
   return (c.req.header('user-agent') ?? '').startsWith('countersign-cli/') ? 'cli' : 'api';
 }
+
+/** True when the caller names JSON lines; JSON is what everybody else gets. */
+export function wantsLines(accept: string | undefined): boolean {
+  return /(^|[\s,])application\/(jsonl|x-ndjson)([\s,;]|$)/i.test(accept ?? '');
+}
+
+/** One value a line. */
+export function jsonLines(c: Context<ApiEnv>, values: readonly unknown[]): never {
+  const lines = values.map((value) => `${JSON.stringify(value)}\n`).join('');
+  // the routes' types know JSON only
+  return c.body(lines, 200, { 'content-type': 'application/jsonl' }) as never;
+}

@@ -10,9 +10,10 @@ import { readIdempotencyKey } from '../headers.ts';
 import { runLinks, runPath } from '../links.ts';
 import { runNotFound } from '../problem.ts';
 import { iso, runDetails, runRow } from '../run-view.ts';
-import { maxPageSize, runPage, runsQuery, runStartBody, runView, trailView } from '../schemas.ts';
+import { maxPageSize, runsQuery, runStartBody } from '../request-schemas.ts';
+import { runPage, runView, trailView } from '../schemas.ts';
 import { createStarter } from '../start-run.ts';
-import { jsonContent, problems, runParams, security } from './route-parts.ts';
+import { jsonContent, jsonLines, problems, runParams, security, wantsLines } from './route-parts.ts';
 
 const start = createRoute({
   method: 'post',
@@ -67,9 +68,9 @@ const trail = createRoute({
   },
 });
 
-export function runRoutes(app: OpenAPIHono<ApiEnv>, { deps }: ApiContext): void {
+export function runRoutes(app: OpenAPIHono<ApiEnv>, { deps, startOnce }: ApiContext): void {
   const { client, baseUrl } = deps;
-  const startRun = createStarter(deps);
+  const startRun = createStarter(deps, startOnce);
   const auth = bearerAuth(deps);
 
   const find = async (principal: Principal, runId: string): Promise<RunDescription> => {
@@ -93,12 +94,12 @@ export function runRoutes(app: OpenAPIHono<ApiEnv>, { deps }: ApiContext): void 
       return c.json(runDetails(started.run, facts, baseUrl), 200);
     }
     // from what was asked: the run is started, whatever becomes of a second call
-    const { name, hash } = started.spec;
+    const { spec: begun, specRef } = started.checked;
     const view = {
       id: started.runId,
       status: 'running' as const,
-      spec: name,
-      ...(hash === undefined ? {} : { specHash: hash }),
+      spec: begun.name,
+      ...(specRef === undefined ? {} : { specHash: specRef.hash }),
       trigger: { kind: 'api' },
       createdAt: iso(deps.now()),
       steps: [],
@@ -139,16 +140,7 @@ export function runRoutes(app: OpenAPIHono<ApiEnv>, { deps }: ApiContext): void 
     await find(c.get('principal'), id);
     const facts = await client.readTrail(id);
     c.header('vary', 'accept');
-    if (wantsLines(c.req.header('accept'))) {
-      const lines = facts.map((fact) => `${JSON.stringify(fact)}\n`).join('');
-      // the route's types know JSON only
-      return c.body(lines, 200, { 'content-type': 'application/jsonl' }) as never;
-    }
+    if (wantsLines(c.req.header('accept'))) return jsonLines(c, facts);
     return c.json({ runId: id, trail: facts as unknown as JsonObject[] }, 200);
   });
-}
-
-/** True when the caller names JSON lines; JSON is what everybody else gets. */
-function wantsLines(accept: string | undefined): boolean {
-  return /(^|[\s,])application\/(jsonl|x-ndjson)([\s,;]|$)/i.test(accept ?? '');
 }
