@@ -15,7 +15,7 @@ import {
   ready,
   skipWithoutCache as skip,
 } from './support/project.ts';
-import { startScript, type Script } from './support/script.ts';
+import { commandOf, descendantsOf, isRunning, startScript, type Script } from './support/script.ts';
 import { makeSecrets } from './support/secrets.ts';
 import { openTemporal } from './support/temporal.ts';
 import { temporaryFolder } from './support/temporary-folder.ts';
@@ -190,8 +190,12 @@ describe('what is missing or taken', { concurrency: true, skip }, () => {
 
     test('ends dev, and the Temporal that it had started', async () => {
       const script = countersign('dev', makeProject(), { COUNTERSIGN_PORT: port });
-      await script.says(/\[api\] countersign: port \d+ of 127\.0\.0\.1 is in use/);
+      const server = await eventually(() =>
+        descendantsOf(script.pid).find((pid) => commandOf(pid).includes(' start-dev ')),
+      );
       assert.equal(await script.ended, 1);
+      assert.equal(isRunning(server), false);
+      assert.match(script.stderr(), /^\[api\] countersign: port \d+ of 127\.0\.0\.1 is in use/m);
       assert.match(script.stderr(), /^countersign: api did not start \(code 1\); its lines above say why$/m);
     });
   });

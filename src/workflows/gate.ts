@@ -108,14 +108,14 @@ export async function recorded<T>(recording: Promise<T>, position: string): Prom
 }
 
 async function waitForEnd(run: Run, gate: OpenGate, frozen: CaseRecord): Promise<GateEnd> {
-  let deadlinePassed = false;
+  let passedAt: number | undefined;
   const timer = new CancellationScope();
   const expiry = timer.run(async () => {
     await sleep(frozen.policy.ttlMs, { summary: `expiry of ${gate.position} · ${gate.key}` });
-    deadlinePassed = true;
+    passedAt = Date.now();
   });
   expiry.catch(() => undefined); // cancelled with the gate's end; it has nothing else to say
-  const end = await nextEnd(run, gate, frozen, () => deadlinePassed);
+  const end = await nextEnd(run, gate, frozen, () => passedAt);
   timer.cancel();
   gate.state = end.settlement.state;
   gate.settlement = end.settlement;
@@ -132,7 +132,7 @@ async function nextEnd(
   run: Run,
   gate: OpenGate,
   frozen: CaseRecord,
-  deadlinePassed: () => boolean,
+  deadlinePassedAt: () => number | undefined,
 ): Promise<GateEnd> {
   for (;;) {
     const queued = gate.queue.shift();
@@ -141,9 +141,10 @@ async function nextEnd(
       if (verdict?.verdict === 'accepted') return acceptedEnd(frozen, verdict);
       continue;
     }
-    if (deadlinePassed()) return { case: frozen, settlement: { state: 'expired', at: Date.now() } };
+    const passedAt = deadlinePassedAt();
+    if (passedAt !== undefined) return { case: frozen, settlement: { state: 'expired', at: passedAt } };
     try {
-      await condition(() => gate.queue.length > 0 || deadlinePassed());
+      await condition(() => gate.queue.length > 0 || deadlinePassedAt() !== undefined);
     } catch (error) {
       if (!isCancellation(error)) throw error;
       if (gate.queue.length > 0) continue;
@@ -192,9 +193,11 @@ async function admit(
 function acceptedEnd(frozen: CaseRecord, verdict: VerdictRecord): GateEnd {
   const { decision, by, grant } = verdict;
   const state: GateState = decision.decision === 'approve' ? 'approved' : 'rejected';
+  // recorded, so that every replay tells the same: after a local activity the clock of a replay is another
+  const at = verdict.takenUpAt ?? Date.now();
   return {
     case: frozen,
-    settlement: { state, by, decisionId: decision.decisionId, at: Date.now() },
+    settlement: { state, by, decisionId: decision.decisionId, at },
     decision,
     by,
     ...(grant === undefined ? {} : { grant }),
