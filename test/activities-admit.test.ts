@@ -87,7 +87,19 @@ test('P6: an accepted approval is recorded whole, with a grant that holds for th
   const verdict = await admit(decision);
   const { grant, ...record } = verdict;
   const by = { id: 'ann', verified: false };
-  assert.deepEqual(record, { v: 1, kind: 'verdict', position, key, root, decision, by, verdict: 'accepted' });
+  const { takenUpAt } = verdict;
+  assert.equal(typeof takenUpAt, 'number');
+  assert.deepEqual(record, {
+    v: 1,
+    kind: 'verdict',
+    position,
+    key,
+    root,
+    decision,
+    by,
+    takenUpAt,
+    verdict: 'accepted',
+  });
   assert.ok(grant);
   const { kid: _kid, mac: _mac, ...content } = grant;
   const { tool } = gate;

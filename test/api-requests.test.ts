@@ -262,13 +262,23 @@ test('the route definitions make a valid OpenAPI document that names every route
   assert.deepEqual(Object.keys(document.paths ?? {}).sort(), [
     '/approvals',
     '/approvals/{key}',
+    '/approvals/{key}/amend',
     '/approvals/{key}/approve',
+    '/approvals/{key}/comment',
     '/approvals/{key}/decisions/{decisionId}',
+    '/approvals/{key}/edit',
     '/approvals/{key}/reject',
+    '/approvals/{key}/respond',
+    '/approvals/{key}/withdraw',
+    '/decisions',
     '/livez',
     '/readyz',
     '/runs',
     '/runs/{id}',
+    '/runs/{id}/approve',
+    '/runs/{id}/cancel',
+    '/runs/{id}/events',
+    '/runs/{id}/reject',
     '/runs/{id}/trail',
   ]);
   const approve = document.paths?.['/approvals/{key}/approve']?.post;

@@ -2,7 +2,9 @@
 // sent the decision is told, the trail names the decision, and the next good one works.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { z } from 'zod';
 import type { Decision } from '../src/core/decision.ts';
+import type { Tool } from '../src/tool.ts';
 import {
   clientOf,
   decisionOn,
@@ -17,6 +19,7 @@ import { kinds, startGate } from './support/kinds.ts';
 import { startLedger } from './support/ledger.ts';
 import { makeSecrets } from './support/secrets.ts';
 import { openTemporal } from './support/temporal.ts';
+import { testTools } from './support/tools.ts';
 import { startWorker } from './support/worker.ts';
 
 const temporal = await openTemporal();
@@ -31,9 +34,17 @@ const good = {
   currentSpecHash: (): string | undefined => 'sha256:as-it-was',
 };
 let now: typeof good = good;
+/** Its schema fails on its own, as one with a bug or a check that goes out of memory would. */
+const unfreezable: Tool = {
+  name: 'unfreezable',
+  arguments: z.unknown().refine(fail),
+  idempotency: 'key',
+  run: async () => assert.fail('it ran'),
+};
 await startWorker(
   { address, namespace, taskQueue, secretsFile, ledgerUrl: ledger.url },
   {
+    tools: [...testTools(ledger.url), unfreezable],
     deps: {
       proofKeys: () => now.proofKeys(),
       grantKeys: () => now.grantKeys(),
@@ -152,6 +163,30 @@ for (const kind of kinds) {
     });
     assert.equal((await factsOf(countersign, runId, 'approval_rejected')).length, 1);
     assert.equal(await requestsOf(runId), 0);
+  });
+}
+
+for (const kind of ['runSpec, gated', 'runSpec, plain', 'oneGated'] as const) {
+  test(`P11: what cannot be frozen is asked of nobody and run by nobody; the run fails by name (${kind})`, async () => {
+    const runId = temporal.id('unfreezable');
+    if (kind === 'oneGated') {
+      const input = { name: 'refund', tool: 'unfreezable', arguments: {} };
+      await client.workflow.start(kind, { workflowId: runId, taskQueue, args: [input] });
+    } else {
+      const before = kind === 'runSpec, gated' ? { before: { approve: {} } } : {};
+      const steps = [{ id: 'refund', tool: 'unfreezable', ...before }];
+      await startSpec(countersign, runId, { version: 1, name: 'unfreezable', steps }, {});
+    }
+    await assert.rejects(client.workflow.getHandle(runId).result());
+    const facts = await countersign.readTrail(runId);
+    assert.deepEqual(
+      facts.map(({ type }) => type),
+      ['run_started', 'run_finished'],
+    );
+    const [, end] = facts;
+    assert.ok(end?.type === 'run_finished');
+    assert.equal(end.error?.['code'], 'preparation_failed');
+    assert.match(JSON.stringify(end.error), /refund.*the disk is gone/);
   });
 }
 

@@ -81,6 +81,20 @@ test('a --hash that is not the current one is 3, with and without a terminal, an
   assert.equal(stateOf(key, runId), 'pending');
 });
 
+test('amended while the question is open: the yes was to what was shown, and nothing is decided', async () => {
+  const { key, runId } = ask({ requestedBy: { id: 'bob' } });
+  const amend = async () => {
+    const args = ['amend', key, '--arguments', '-'];
+    const stdin = '{"order": "ord-1001", "amount": "4000.00"}';
+    assert.equal((await command(args, { as: 'bob', stdin })).exitCode, 0);
+    return 'y';
+  };
+  const { exitCode, stderr } = await command(['approve', key], { answers: [amend] });
+  assert.equal(exitCode, 3);
+  assert.match(stderr, /payload_changed/);
+  assert.equal(stateOf(key, runId), 'pending');
+});
+
 test('somebody else was first: 3; unknown: 5; a bad token: 4; expired: 5', async () => {
   const { key, hash } = ask();
   const approve = ['approve', key, '--yes', '--hash', hash];

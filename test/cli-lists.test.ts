@@ -64,3 +64,26 @@ test('approvals list and watch tell what waits, and watch what became of it', as
     [key, 'approved'],
   ]);
 });
+
+test('watch is a line for each change, also on a terminal, and bears with an API that is away', async () => {
+  const { key } = fake.ask({ runId: 'told', tool: 'told-tool' });
+  const args = ['approvals', 'watch', '--tool', 'told-tool', '--interval', '5s', '--timeout', '60s'];
+  const { exitCode, stdout, stderr, sleeps } = await command(args, {
+    tty: true,
+    async onSleep(count) {
+      fake.control.temporal = count >= 1 && count < 5 ? 'down' : 'up';
+      if (count === 0) await command(['reject', key, '--reason', 'no\n\u202eno']);
+    },
+  });
+  assert.equal(exitCode, 0);
+  assert.ok(sleeps.includes(5000));
+  assert.match(stderr, /temporal_unavailable/);
+  const lines = stdout
+    .trim()
+    .split('\n')
+    .map((line) => line.split('\t').slice(1));
+  assert.deepEqual(lines[0]?.slice(0, 2), ['pending', key]);
+  assert.deepEqual(lines[1]?.slice(0, 2), ['rejected', key]);
+  assert.match(lines[1]?.[2] ?? '', /by Ann at \S+ via cli: no\\n\\u202eno$/);
+  assert.equal(lines.length, 2);
+});

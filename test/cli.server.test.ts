@@ -1,5 +1,5 @@
 // `countersign dev`, `worker` and `api` as processes: what they refuse to start on, what they say, how they
-// end, and that they leave nobody behind.
+// end. What dev does when it does start is in countersign-dev.server.test.ts.
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
@@ -7,8 +7,14 @@ import { createServer, type AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { eventually } from './support/eventually.ts';
-import { keepHistories } from './support/kept-histories.ts';
-import { goodSpec, makeProject, type TestProject } from './support/project.ts';
+import {
+  call,
+  countersign,
+  goodSpec,
+  makeProject,
+  ready,
+  skipWithoutCache as skip,
+} from './support/project.ts';
 import { commandOf, descendantsOf, isRunning, startScript, type Script } from './support/script.ts';
 import { makeSecrets } from './support/secrets.ts';
 import { openTemporal } from './support/temporal.ts';
@@ -17,9 +23,6 @@ import { temporaryFolder } from './support/temporary-folder.ts';
 const temporal = await openTemporal();
 const { path: secretsFile, adminToken } = await makeSecrets();
 
-/** These processes are the product's own, with the product's cache: a second pass would show nothing new. */
-const skip = process.env['COUNTERSIGN_TEST_CACHE'] === '0' && 'the processes have a cache of their own';
-
 /** What worker and api have on top of a project: the server of the tests, and secrets. */
 const withTemporal = {
   TEMPORAL_ADDRESS: temporal.address,
@@ -27,26 +30,6 @@ const withTemporal = {
   COUNTERSIGN_TASK_QUEUE: temporal.taskQueue,
   COUNTERSIGN_SECRETS_FILE: secretsFile,
 };
-
-function countersign(command: string, project: TestProject, env: Record<string, string | undefined> = {}) {
-  const args = [command, '--config', project.config];
-  return startScript('src/cli/main.ts', { args, env: { ...project.env, ...env } });
-}
-
-/** The one line that says that it is ready. */
-async function ready(script: Script): Promise<Record<string, string>> {
-  const [, line = ''] = await script.says(/^(\{"ready":true.*\})$/m);
-  return JSON.parse(line) as Record<string, string>;
-}
-
-async function call(url: string, token: string, path: string, body?: object) {
-  const response = await fetch(url + path, {
-    method: body === undefined ? 'GET' : 'POST',
-    headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
-    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-  });
-  return { status: response.status, body: (await response.json()) as Record<string, unknown> };
-}
 
 async function answers(url: string): Promise<boolean> {
   return fetch(url).then(
@@ -163,9 +146,10 @@ describe('what is missing or taken', { concurrency: true, skip }, () => {
   });
 
   test('an unknown command or option ends with code 64', async () => {
-    for (const args of [['wrok'], ['worker', '--colour', 'red']]) {
-      assert.equal(await startScript('src/cli/main.ts', { args }).ended, 64);
-    }
+    const [command, option] = [['wrok'], ['worker', '--colour', 'red']].map((args) =>
+      startScript('src/cli/main.ts', { args }),
+    );
+    assert.deepEqual([await command?.ended, await option?.ended], [64, 64]);
   });
 
   test('no Temporal CLI, and no way to get one: dev ends with code 1, what was tried and what to do', async () => {
@@ -184,15 +168,6 @@ describe('what is missing or taken', { concurrency: true, skip }, () => {
     assert.match(said, /set TEMPORAL_ADDRESS to its host:port$/m);
     assert.doesNotMatch(said, /\n +at /);
     assert.doesNotMatch(script.stdout(), /"ready"/);
-  });
-
-  test('a TEMPORAL_CLI that does not run is named', async () => {
-    const script = countersign('dev', makeProject(), { TEMPORAL_CLI: '/nowhere/temporal' });
-    assert.equal(await script.ended, 1);
-    assert.match(
-      script.stderr(),
-      /^countersign: TEMPORAL_CLI is "\/nowhere\/temporal", and that does not run/m,
-    );
   });
 
   describe('a port in use', () => {
@@ -215,69 +190,13 @@ describe('what is missing or taken', { concurrency: true, skip }, () => {
 
     test('ends dev, and the Temporal that it had started', async () => {
       const script = countersign('dev', makeProject(), { COUNTERSIGN_PORT: port });
-      await script.says(/\[api\] countersign: port \d+ of 127\.0\.0\.1 is in use/);
+      const server = await eventually(() =>
+        descendantsOf(script.pid).find((pid) => commandOf(pid).includes(' start-dev ')),
+      );
       assert.equal(await script.ended, 1);
+      assert.equal(isRunning(server), false);
+      assert.match(script.stderr(), /^\[api\] countersign: port \d+ of 127\.0\.0\.1 is in use/m);
       assert.match(script.stderr(), /^countersign: api did not start \(code 1\); its lines above say why$/m);
     });
-  });
-});
-
-describe('dev', { skip }, () => {
-  const project = makeProject();
-  let dev: Script;
-  let token: string;
-  let runId: string;
-
-  test('starts Temporal, api and worker, says where, and shows a token once', async () => {
-    dev = countersign('dev', project);
-    const { url = '', uiUrl = '' } = await ready(dev);
-    const said = dev.stderr();
-    [, token = ''] = /^API token +(csn_\S+)$/m.exec(said) ?? [];
-    for (const line of [`API +${url}`, `Temporal UI +${uiUrl}`, 'Temporal +127\\.0\\.0\\.1:\\d+']) {
-      assert.match(said, new RegExp(`^${line}$`, 'm'));
-    }
-    assert.match(said, /^\[api\] \S+ API listens /m);
-    assert.match(said, /^\[worker\] \S+ worker polls /m);
-    assert.equal((await fetch(uiUrl)).status, 200);
-
-    const input = { order: 'ord-1', amount: '1.00' };
-    const started = await call(url, token, '/runs', { spec: 'refund', input });
-    assert.equal(started.status, 201);
-    runId = String(started.body['id']);
-    await eventually(async () => {
-      const { body } = await call(url, token, `/runs/${runId}`);
-      return body['status'] === 'awaiting_approval';
-    });
-  });
-
-  test('refuses a second one on the same folder, and names the first', async () => {
-    const second = countersign('dev', project);
-    assert.equal(await second.ended, 1);
-    assert.match(second.stderr(), /^countersign: \S+temporal\.db is in use by another .*process \d+/m);
-  });
-
-  test('ends by SIGTERM with code 0, all its processes with it, and the next one goes on from there', async () => {
-    const parts = descendantsOf(dev.pid);
-    assert.ok(parts.length >= 3, `Temporal, api and worker run, and these do: ${parts.join()}`);
-    dev.signal('SIGTERM');
-    assert.equal(await dev.ended, 0, dev.stderr());
-    assert.deepEqual(parts.filter(isRunning), []);
-
-    dev = countersign('dev', project);
-    const { url = '' } = await ready(dev);
-    assert.match(dev.stderr(), /^API token +as printed at the first start/m);
-    const { body } = await call(url, token, `/runs/${runId}`);
-    assert.equal(body['status'], 'awaiting_approval');
-  });
-
-  test('ends all when one of its processes is killed, and says which', async () => {
-    const parts = descendantsOf(dev.pid);
-    const [victim] = parts.filter((pid) => commandOf(pid).includes(' worker '));
-    assert.ok(victim !== undefined);
-    process.kill(victim, 'SIGKILL');
-    assert.equal(await dev.ended, 1);
-    assert.match(dev.stderr(), /^countersign: worker ended: SIGKILL; its lines above say why$/m);
-    assert.deepEqual(parts.filter(isRunning), []);
-    await keepHistories(project.dataDir);
   });
 });

@@ -3,12 +3,10 @@ import assert from 'node:assert/strict';
 import { rmSync } from 'node:fs';
 import { describe, test } from 'node:test';
 import { keepHistories } from './support/kept-histories.ts';
+import { skipWithoutCache as skip } from './support/project.ts';
 import { descendantsOf, isRunning, startScript } from './support/script.ts';
 
 const demo = 'examples/refund/demo.ts';
-/** The demo's workers are the product's own, with the product's cache: a second pass would show nothing new. */
-const skip = process.env['COUNTERSIGN_TEST_CACHE'] === '0' && 'its workers have a cache of their own';
-
 /** The lines of one step with a mark before them. */
 function checksOf(output: string, step: string): string[] {
   const [, text = ''] = output.split(`\n(${step}) `);

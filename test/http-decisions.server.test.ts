@@ -5,7 +5,7 @@ import { test } from 'node:test';
 import type { Answer } from './support/api-harness.ts';
 import { assertInHistory, signalledIds, startApi, type HttpCall } from './support/api-server.ts';
 import { eventually } from './support/eventually.ts';
-import { clientOf, factsOf, type SeenGate } from './support/gates.ts';
+import { clientOf, decisionOn, factsOf, openGate, type SeenGate } from './support/gates.ts';
 import { startLedger } from './support/ledger.ts';
 import { linesOf, questionSpec, startGate } from './support/refund-gates.ts';
 import { makeSecrets } from './support/secrets.ts';
@@ -31,6 +31,7 @@ const never = approvalKey({
   position: 'refund',
   root: '019d2b1a-7f3e-7c11-9d55-046acc729732',
 });
+const otherHash = `sha256:${'1'.repeat(64)}`;
 const notFound = (key: string): string =>
   `No pending approval ${key}: it was already resolved, or it expired`;
 
@@ -100,9 +101,68 @@ test('P6: with no worker a decision is recorded, not accepted; its Location tell
   assert.deepEqual([refused?.code, refused?.decision?.reason], ['already_resolved', 'too much']);
 });
 
+test('P6: a decision that Temporal keeps beside a busy run is never unknown: its Location has the verdict later', async () => {
+  const place = { ...temporal, taskQueue: `${taskQueue}-busy` };
+  const settings = { address, namespace, taskQueue: place.taskQueue, secretsFile, ledgerUrl: ledger.url };
+  const worker = await startWorker(settings);
+  const runId = temporal.id('busy');
+  const order = { name: 'refund', tool: 'payments.refund', arguments: { order: runId, amount: '1.00' } };
+  await client.workflow.start('oneGated', {
+    workflowId: runId,
+    taskQueue: place.taskQueue,
+    workflowTaskTimeout: '2m', // longer than this test looks at it
+    args: [order],
+  });
+  const gate = await openGate(clientOf(place), runId);
+  await worker.stop();
+  const refused = decisionOn(gate, 'reject', { payloadHash: otherHash });
+  await countersign.sendDecision(runId, refused);
+  const hung = await takeTask(place.taskQueue);
+
+  const hasty = await startApi(temporal, { secretsFile, receiptBudgetMs: 300 });
+  const answer = await hasty.approve(gate);
+  assert.equal(saying(answer), '202 pending', answer.text);
+  assert.deepEqual([...(await signalledIds(client, runId)).keys()], [refused.decisionId]);
+  const unread = await hasty.call('GET', answer.headers.get('location') ?? '');
+  assert.equal(saying(unread), '503 temporal_unavailable', unread.text);
+  assert.ok(Number(unread.headers.get('retry-after')) > 0);
+
+  await startWorker(settings);
+  await hung.fail();
+  const verdict = await eventually(async () => {
+    const later = await hasty.call('GET', answer.headers.get('location') ?? '');
+    assert.ok([200, 202, 503].includes(later.status), later.text);
+    return later.status === 200 ? later : undefined;
+  });
+  assert.equal(verdict.body['decisionId'], answer.body['decisionId']);
+  await client.workflow.getHandle(runId).result();
+  await assertInHistory(client, runId, [answer]);
+});
+
+/** Takes a workflow task as a worker does that then hangs. */
+async function takeTask(queue: string): Promise<{ fail: () => Promise<void> }> {
+  const { connection } = temporal;
+  const poll = () =>
+    connection.workflowService.pollWorkflowTaskQueue({
+      namespace,
+      taskQueue: { name: queue },
+      identity: 'a worker that hangs',
+    });
+  const taskToken = await eventually(async () => {
+    const polled = await connection.withDeadline(Date.now() + 30_000, poll);
+    return polled.taskToken.length > 0 ? polled.taskToken : undefined;
+  });
+  return {
+    fail: async () => {
+      await connection.workflowService.respondWorkflowTaskFailed({ namespace, taskToken });
+    },
+  };
+}
+
 test('P6: while Temporal is down nothing is confirmed; sent again with the same Idempotency-Key it is one decision', async () => {
   const own = await ownServer();
-  const downApi = await startApi(own, { secretsFile });
+  // with the product's own deadline: this is what a person waits for a 503
+  const downApi = await startApi(own, { secretsFile, deadlineMs: 5_000 });
   await startWorker({ ...own, secretsFile, ledgerUrl: ledger.url, address: own.address });
   const gate = await startGate(own, clientOf(own), 'down');
   const { runId } = gate;
@@ -255,7 +315,7 @@ test('P8: a request that is malformed, too large or without its hash decides not
   const gate = await start('bad-requests');
   const path = `/approvals/${gate.key}/approve`;
   const hash = gate.hash;
-  const other = `sha256:${'1'.repeat(64)}`;
+  const other = otherHash;
   const json = { payloadHash: hash };
   const text = { 'content-type': 'text/plain' };
   const bad: [string, HttpCall][] = [

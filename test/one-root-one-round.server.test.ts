@@ -34,7 +34,7 @@ for (const workflowType of ['oneGated', 'runSpec']) {
     await assert.rejects(handle.result());
     const error = await failureOf(runId);
     assert.equal(error?.['code'], 'invalid_start');
-    assert.match(String(error?.['message']), /retry policy/);
+    assert.match(JSON.stringify(error?.['message']), /retry policy/);
     assert.deepEqual((await countersign.describeRun(runId))?.approvals, []);
   });
 }

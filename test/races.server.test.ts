@@ -52,6 +52,30 @@ test('P2: the same request three times at once, and again after the end, is one 
   }
 });
 
+test('P2: a decision has one time, whichever worker tells it', async () => {
+  const place = { ...temporal, taskQueue: `${taskQueue}-twice` };
+  const settings = { address, namespace, taskQueue: place.taskQueue, secretsFile };
+  const step = (id: string) => ({ id, approval: { title: id } });
+  const twoSteps: Spec = { version: 1, name: 'two-steps', steps: [step('first'), step('second')] };
+  const worker = await startWorker(settings);
+  const gate = await startGate(place, clientOf(place), 'told-again', twoSteps);
+  const { runId } = gate;
+  const answer = await api.approve(gate, { idempotencyKey: 'k' });
+  assert.equal(answer.status, 200, answer.text);
+  await openGate(countersign, runId);
+  await worker.stop();
+  await startWorker(settings);
+
+  const decisionId = String(answer.body['decisionId']);
+  const [receipt] = await countersign.queryReceipts(runId, [decisionId], 30_000);
+  const memo = (await countersign.describeRun(runId))?.approvals.find(({ key }) => key === gate.key)?.memo;
+  const at = Date.parse(String(answer.body['at']));
+  assert.deepEqual([receipt?.settlement?.at, memo?.at], [at, at]);
+  const again = await api.approve(gate, { idempotencyKey: 'k' });
+  assert.deepEqual(again.body, answer.body);
+  await client.workflow.getHandle(runId).terminate();
+});
+
 test('P2: an Idempotency-Key stands for one decision: the other one under it is 422, before and after the end', async () => {
   const gate = await start('reused');
   const { runId } = gate;

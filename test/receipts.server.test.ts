@@ -11,7 +11,6 @@ import {
   clientOf,
   decisionOn,
   openGates,
-  receiptOf,
   signedDecision,
   startSpec,
   type SeenGate,
@@ -84,16 +83,28 @@ async function goodDecisions(gate: SeenGate): Promise<Decision[]> {
 const shuffled = (decisions: Decision[]) =>
   decisions.toSorted((a, b) => (a.decisionId < b.decisionId ? -1 : 1));
 
+/** By decision id, once all are judged: in one query, which without a cache replays the run. */
+async function receiptsOf(
+  runId: string,
+  decisions: readonly Decision[],
+): Promise<ReadonlyMap<string, Receipt>> {
+  const ids = [...new Set(decisions.map(({ decisionId }) => decisionId))];
+  return eventually(async () => {
+    const receipts = await countersign.queryReceipts(runId, ids, 10_000);
+    const judged = receipts.filter(({ verdict }) => verdict !== 'pending');
+    return judged.length === ids.length && new Map(judged.map((receipt) => [receipt.decisionId, receipt]));
+  });
+}
+
 async function agree(
   runId: string,
   gates: readonly SeenGate[],
   decisions: readonly Decision[],
 ): Promise<void> {
-  const receipts: Receipt[] = [];
-  for (const decision of decisions) receipts.push(await receiptOf(countersign, decision, runId));
+  const receipts = await receiptsOf(runId, decisions);
   const facts = await countersign.readTrail(runId);
-  for (const [index, decision] of decisions.entries()) {
-    const { verdict, code, position } = receipts[index] ?? {};
+  for (const decision of decisions) {
+    const { verdict, code, position } = receipts.get(decision.decisionId) ?? {};
     assert.deepEqual(toldByTrail(facts, decision), { verdict, code, position }, JSON.stringify(decision));
   }
   const state = await client.workflow

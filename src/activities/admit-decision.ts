@@ -60,9 +60,9 @@ export function createAdmitDecision(deps: ActivityDeps, place: () => { workflowI
 }
 
 async function judge(deps: ActivityDeps, input: AdmitDecisionInput, where: Where): Promise<VerdictRecord> {
-  const { position, key, root, decision } = input;
+  const { position, key, root, decision, takenUpAt } = input;
   const claimed: DecidedBy = { ...decision.by, verified: false };
-  const record = { v: 1, kind: 'verdict', position, key, root, decision } as const;
+  const record = { v: 1, kind: 'verdict', position, key, root, decision, takenUpAt } as const;
 
   const proof = formProblem(input) ?? (await proofOf(deps, input, where));
   if ('code' in proof) return { ...record, by: claimed, verdict: 'refused', ...proof };

@@ -13,6 +13,7 @@ import { ApiProblem, problemResponse, temporalUnavailable } from './problem.ts';
 import { approvalRoutes } from './routes/approvals.ts';
 import { decidedRoutes } from './routes/decided.ts';
 import { decisionRoutes } from './routes/decisions.ts';
+import { eventRoutes } from './routes/events.ts';
 import { healthRoutes } from './routes/health.ts';
 import { openapiRoute } from './routes/openapi.ts';
 import { runActionRoutes } from './routes/run-actions.ts';
@@ -41,6 +42,7 @@ export function buildApp(deps: ApiDeps): OpenAPIHono<ApiEnv> {
   decisionRoutes(app, context);
   runActionRoutes(app, context);
   decidedRoutes(app, context);
+  eventRoutes(app, context);
   openapiRoute(app);
   refuseOtherMethods(app);
   app.notFound((c) => {

@@ -35,6 +35,10 @@ export interface ApiDeps {
   now(): number;
   /** How long a decision waits for its verdict before it answers 202. Default 3,000. */
   receiptBudgetMs?: number;
+  /** Between two looks at a run that somebody follows: at first, and while nothing happens. Default 200 and 2,000. */
+  followPausesMs?: { first: number; longest: number };
+  /** Between two heartbeats of an event stream. Default 15,000. */
+  heartbeatMs?: number;
 }
 
 /** 3 s: a healthy worker needs milliseconds; longer than this a person reads 202 better than a spinner. */

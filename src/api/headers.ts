@@ -1,5 +1,5 @@
-// Request headers with a grammar: Idempotency-Key (draft-ietf-httpapi-idempotency-key-header) and
-// If-Match (RFC 9110) with a payload hash for its ETag.
+// Request headers with a grammar: Idempotency-Key (draft-ietf-httpapi-idempotency-key-header), If-Match (RFC
+// 9110) with a payload hash for its ETag, and Last-Event-ID (WHATWG HTML).
 import { isPayloadHash } from '../core/hash.ts';
 import { ApiProblem } from './problem.ts';
 
@@ -42,6 +42,14 @@ export function readPayloadHash(ifMatch: string | undefined, inBody: string | un
     throw malformed(`If-Match has ${inHeader}, payloadHash in the body is ${inBody}; send one of them`);
   }
   return inHeader ?? inBody;
+}
+
+/** The `seq` of the last fact that a listener of a run has; undefined for one that comes first. */
+export function readLastSeq(header: string | undefined): number | undefined {
+  if (header === undefined || header.trim() === '') return undefined;
+  const seq = /^(0|[1-9]\d{0,8})$/.exec(header.trim())?.[0];
+  if (seq === undefined) throw malformed('Last-Event-ID must be the id of an event of this run: its `seq`');
+  return Number(seq);
 }
 
 function malformed(detail: string): ApiProblem {

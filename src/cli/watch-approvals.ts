@@ -1,9 +1,8 @@
 // Approvals as they come and go. It looks again and again: a list costs no worker, and a watcher that was
 // cut off misses nothing that still waits.
 import { readApproval } from './decide.ts';
-import type { Approval } from './case-text.ts';
-import { outcomeText } from './case-text.ts';
-import type { Online } from './commands/parts.ts';
+import { outcomeText, type Approval } from './case-text.ts';
+import { pages, type Online } from './commands/parts.ts';
 import { CliProblem, exitCodes } from './exit-codes.ts';
 import { printJsonLine, printTable } from './show.ts';
 
@@ -14,7 +13,8 @@ interface WatchWish {
   query: Readonly<Record<string, string | undefined>>;
 }
 
-export async function watchApprovals({ terminal, api }: Online, wish: WatchWish): Promise<void> {
+export async function watchApprovals(on: Online, wish: WatchWish): Promise<void> {
+  const { terminal, api } = on;
   const { json, intervalMs, timeoutMs, query } = wish;
   const began = terminal.now();
   const waiting = new Map<string, Approval>();
@@ -35,13 +35,10 @@ export async function watchApprovals({ terminal, api }: Online, wish: WatchWish)
   async function readPending(): Promise<Map<string, Approval> | undefined> {
     try {
       const found = new Map<string, Approval>();
-      let cursor: string | undefined;
-      do {
-        const { body } = await api.request({ path: '/approvals', query: { ...query, cursor } });
-        const page = body as { approvals: Approval[]; cursor?: string };
-        for (const approval of page.approvals) found.set(approval.key, approval);
-        cursor = page.cursor;
-      } while (cursor !== undefined);
+      const source = { path: '/approvals', member: 'approvals', query };
+      for await (const { rows } of pages(on, source)) {
+        for (const approval of rows as Approval[]) found.set(approval.key, approval);
+      }
       return found;
     } catch (error) {
       if (!(error instanceof CliProblem) || error.exitCode !== exitCodes.unavailable) throw error;

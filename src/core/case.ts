@@ -132,6 +132,8 @@ export interface VerdictRecord {
   root: string;
   decision: Decision;
   by: DecidedBy;
+  /** Milliseconds since the epoch, workflow time. Absent in the histories of the first days. */
+  takenUpAt?: number;
   verdict: 'accepted' | 'refused';
   code?: RefusalCode;
   message?: string;

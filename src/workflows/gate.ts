@@ -39,25 +39,27 @@ export async function openGate(
     const gate: OpenGate = { key: frozen.key, position, state: 'pending', queue: [] };
     run.gates.set(frozen.key, gate);
     showPending(frozen);
-    return await waitForEnd(run, gate, frozen);
+    return await waitForEnd(run, gate, frozen, frozen.policy.ttlMs);
   } finally {
     releasePosition(run, name);
   }
 }
 
-/** Waits for the end of a gate that is open and shown. */
-export async function waitForEnd(run: Run, gate: OpenGate, frozen: CaseRecord): Promise<GateEnd> {
-  let deadlinePassed = false;
+/** Waits for the end of a gate that is open and shown. `ttlMs`: what is left of its time. */
+export async function waitForEnd(
+  run: Run,
+  gate: OpenGate,
+  frozen: CaseRecord,
+  ttlMs: number,
+): Promise<GateEnd> {
+  let passedAt: number | undefined;
   const timer = new CancellationScope();
   const expiry = timer.run(async () => {
-    // the rest of the time, for a gate that was open before its run began to work
-    const waited = Math.max(0, Date.now() - frozen.requestedAt);
-    const ttlMs = frozen.requestedByApi === true ? frozen.policy.ttlMs - waited : frozen.policy.ttlMs;
-    await sleep(Math.max(1, ttlMs), { summary: `expiry of ${gate.position} · ${gate.key}` });
-    deadlinePassed = true;
+    await sleep(ttlMs, { summary: `expiry of ${gate.position} · ${gate.key}` });
+    passedAt = Date.now();
   });
   expiry.catch(() => undefined); // cancelled with the gate's end; it has nothing else to say
-  const end = await nextEnd(run, gate, frozen, () => deadlinePassed);
+  const end = await nextEnd(run, gate, frozen, () => passedAt);
   timer.cancel();
   gate.state = end.settlement.state;
   gate.settlement = end.settlement;
@@ -74,7 +76,7 @@ async function nextEnd(
   run: Run,
   gate: OpenGate,
   asked: CaseRecord,
-  deadlinePassed: () => boolean,
+  deadlinePassedAt: () => number | undefined,
 ): Promise<GateEnd> {
   let frozen = asked;
   for (;;) {
@@ -94,9 +96,10 @@ async function nextEnd(
       if (verdict.case !== undefined) showAmended(frozen);
       continue;
     }
-    if (deadlinePassed()) return { case: frozen, settlement: { state: 'expired', at: Date.now() } };
+    const passedAt = deadlinePassedAt();
+    if (passedAt !== undefined) return { case: frozen, settlement: { state: 'expired', at: passedAt } };
     try {
-      await condition(() => gate.queue.length > 0 || deadlinePassed());
+      await condition(() => gate.queue.length > 0 || deadlinePassedAt() !== undefined);
     } catch (error) {
       if (!isCancellation(error)) throw error;
       if (gate.queue.length > 0) continue;
@@ -109,9 +112,11 @@ function acceptedEnd(frozen: CaseRecord, verdict: VerdictRecord): GateEnd | unde
   const { decision, by, grant } = verdict;
   const state = stateAfter(decision.decision);
   if (state === undefined) return undefined;
+  // recorded, so that every replay tells the same: after a local activity the clock of a replay is another
+  const at = verdict.takenUpAt ?? Date.now();
   return {
     case: frozen,
-    settlement: { state, by, decisionId: decision.decisionId, at: Date.now() },
+    settlement: { state, by, decisionId: decision.decisionId, at },
     decision,
     by,
     ...(grant === undefined ? {} : { grant }),

@@ -17,6 +17,8 @@ import { endStep, performApproved, type RunSpecResult } from './run-spec.ts';
 /** @throws ApplicationFailure `freeze_mismatch`, or another code of core/failures.ts; CancelledFailure */
 export async function requestApproval(input: RequestApprovalInput): Promise<RunSpecResult> {
   if (!isStart(input)) throw failure('invalid_start', 'the start input must be {v: 1, case, …}');
+  // before anything is recorded: after a local activity the clock of a replay is another
+  const ttlMs = Math.max(1, input.case.expiresAt - Date.now());
   const opened: { gate?: OpenGate; frozen?: CaseRecord } = {};
   const run = currentRun((fresh) => {
     const key = approvalKey({
@@ -33,7 +35,7 @@ export async function requestApproval(input: RequestApprovalInput): Promise<RunS
   takePosition(run, frozen.position);
   takeOverPending(frozen);
   await checkFreeze(run, frozen);
-  const end = await waitForEnd(run, gate, frozen);
+  const end = await waitForEnd(run, gate, frozen, ttlMs);
   const step = await endStep(end, () => performApproved(end));
   return 'end' in step ? step.end : { status: 'completed', output: step.output };
 }

@@ -6,8 +6,8 @@ import type { Terminal } from '../../src/cli/terminal.ts';
 
 export interface FakeTerminalOptions {
   env?: NodeJS.ProcessEnv;
-  /** somebody sits there; the answers in order. More questions than answers fail */
-  answers?: string[];
+  /** somebody sits there; the answers in order, a function is called first. More questions than answers fail */
+  answers?: (string | (() => Promise<string>))[];
   /** stdout is a terminal. Default: when there are answers */
   tty?: boolean;
   stdin?: string;
@@ -43,7 +43,7 @@ export async function runCommand(
       outcome.questions.push(question);
       const answer = script.shift();
       if (answer === undefined) throw new Error(`asked more often than scripted: ${question}`);
-      return answer;
+      return typeof answer === 'string' ? answer : answer();
     },
     async readStdin() {
       if (stdin === undefined) throw new Error('stdin is read, and the test has none');

@@ -1,7 +1,9 @@
-// A user's project in a temporary folder: a config file with the example's tool, and a folder of specs.
+// A user's project in a temporary folder (a config file with the example's tool, and a folder of specs), and
+// `countersign` run on it. These processes are the product's own: they follow no setting of the tests.
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
+import { startScript, type Script } from './script.ts';
 import { temporaryFolder } from './temporary-folder.ts';
 
 export interface TestProject {
@@ -55,4 +57,32 @@ export function makeProject(specs: Record<string, string> = { 'refund.yaml': goo
       LEDGER_URL: 'http://127.0.0.1:9', // nobody listens there
     },
   };
+}
+
+/** The pass with `maxCachedWorkflows: 0` would show nothing new of them. */
+export const skipWithoutCache =
+  process.env['COUNTERSIGN_TEST_CACHE'] === '0' && 'these processes have a cache of their own';
+
+export function countersign(
+  command: string,
+  { config, env }: TestProject,
+  more: Record<string, string | undefined> = {},
+): Script {
+  return startScript('src/cli/main.ts', { args: [command, '--config', config], env: { ...env, ...more } });
+}
+
+/** What it reports when it is ready. */
+export async function ready(script: Script): Promise<Record<string, string>> {
+  const [, line = ''] = await script.says(/^(\{"ready":true.*\})$/m);
+  return JSON.parse(line) as Record<string, string>;
+}
+
+/** A request to its API. */
+export async function call(url: string, token: string, path: string, body?: object) {
+  const response = await fetch(url + path, {
+    method: body === undefined ? 'GET' : 'POST',
+    headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+  });
+  return { status: response.status, body: (await response.json()) as Record<string, unknown> };
 }

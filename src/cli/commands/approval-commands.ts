@@ -8,6 +8,7 @@ import { watchApprovals } from '../watch-approvals.ts';
 import {
   duration,
   online,
+  pages,
   readPages,
   withFilters,
   withJson,
@@ -92,9 +93,14 @@ export function addApprovalCommands(program: Command, context: CommandContext): 
       const { json, jsonl, spec, since } = options;
       if (json === true && jsonl === true) throw usageProblem('--json and --jsonl exclude each other');
       const ask = { path: '/decisions', member: 'decisions', query: { spec, since } };
-      const { rows } = await readPages(on, ask, { all: true });
-      if (json === true) return printJson(on.terminal, { decisions: rows });
-      for (const row of rows) printJsonLine(on.terminal, row);
+      if (json === true) {
+        const { rows } = await readPages(on, ask, { all: true });
+        return printJson(on.terminal, { decisions: rows });
+      }
+      // as they come: there may be many
+      for await (const { rows } of pages(on, ask)) {
+        for (const row of rows) printJsonLine(on.terminal, row);
+      }
     }),
   );
 }

@@ -58,23 +58,41 @@ export interface PageOptions {
   all?: boolean;
 }
 
-/** One page, or all of them; `member` is the list's name in the answer. */
-export async function readPages(
-  { terminal, api }: Online,
-  { path, member, query }: { path: string; member: string; query: Record<string, string | undefined> },
-  { limit, cursor, all }: PageOptions,
-): Promise<{ rows: unknown[]; cursor?: string }> {
-  const rows: unknown[] = [];
+export interface PageSource {
+  path: string;
+  /** the list's name in the answer */
+  member: string;
+  query: Record<string, string | undefined>;
+}
+
+export interface Page {
+  rows: unknown[];
+  cursor?: string;
+}
+
+/** Page after page, from a cursor or the beginning. */
+export async function* pages(
+  { api }: Online,
+  { path, member, query }: PageSource,
+  { limit, cursor }: PageOptions = {},
+): AsyncGenerator<Page> {
   let at = cursor;
-  for (;;) {
+  do {
     const { body } = await api.request({ path, query: { ...query, limit, cursor: at } });
     const page = body as Record<string, unknown> & { cursor?: string };
-    rows.push(...(page[member] as unknown[]));
     at = page.cursor;
-    if (at === undefined) return { rows };
-    if (all !== true) {
-      terminal.err(`there is more: --cursor ${at}, or --all`);
-      return { rows, cursor: at };
-    }
+    yield { rows: page[member] as unknown[], ...(at === undefined ? {} : { cursor: at }) };
+  } while (at !== undefined);
+}
+
+/** One page and a word on how to go on, or all of them as one. */
+export async function readPages(on: Online, source: PageSource, options: PageOptions): Promise<Page> {
+  const rows: unknown[] = [];
+  for await (const page of pages(on, source, options)) {
+    rows.push(...page.rows);
+    if (options.all === true || page.cursor === undefined) continue;
+    on.terminal.err(`there is more: --cursor ${page.cursor}, or --all`);
+    return { rows, cursor: page.cursor };
   }
+  return { rows };
 }

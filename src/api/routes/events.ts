@@ -1,0 +1,48 @@
+// Server-sent events of one run: its trail, then what happens.
+import { createRoute, z, type OpenAPIHono } from '@hono/zod-openapi';
+import { bearerAuth, maySee } from '../auth.ts';
+import type { ApiContext, ApiEnv } from '../deps.ts';
+import { eventStream, type ServerEvent } from '../event-stream.ts';
+import { followRun } from '../follow-run.ts';
+import { readLastSeq } from '../headers.ts';
+import { runNotFound } from '../problem.ts';
+import { problems, runParams, security } from './route-parts.ts';
+
+const events = createRoute({
+  method: 'get',
+  path: '/runs/{id}/events',
+  security,
+  request: { params: runParams },
+  responses: {
+    200: {
+      description:
+        'the trail from its start, or after Last-Event-ID (a `seq`), then each new fact; ends with the run',
+      content: { 'text/event-stream': { schema: z.string() } },
+    },
+    204: { description: 'the run has ended, and Last-Event-ID was its last fact' },
+    ...problems('invalid_request', 'unauthenticated', 'run_not_found', 'temporal_unavailable'),
+  },
+});
+
+export function eventRoutes(app: OpenAPIHono<ApiEnv>, { deps }: ApiContext): void {
+  const { client, heartbeatMs } = deps;
+
+  app.openapi({ ...events, middleware: [bearerAuth(deps)] as const }, async (c) => {
+    const { id } = c.req.valid('param');
+    const after = readLastSeq(c.req.header('last-event-id'));
+    const run = await client.describeRun(id);
+    if (run === undefined || !maySee(c.get('principal'), run)) throw runNotFound(id);
+    if (run.closeStatus !== undefined && after !== undefined) {
+      const last = (await client.readTrail(id)).at(-1);
+      // a browser reconnects after every end but this one
+      if (last === undefined || last.seq <= after) return c.body(null, 204);
+    }
+    async function* follow(signal: AbortSignal): AsyncGenerator<ServerEvent> {
+      for await (const fact of followRun(deps, id, after ?? 0, signal)) yield { id: String(fact.seq), fact };
+    }
+    const onBug = (error: unknown) =>
+      deps.log({ level: 'error', message: 'a run could not be followed', runId: id, error: String(error) });
+    // the route's types know no streams
+    return eventStream(follow, { ...(heartbeatMs === undefined ? {} : { heartbeatMs }), onBug }) as never;
+  });
+}
