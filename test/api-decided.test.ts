@@ -87,7 +87,9 @@ test('decided cases come by pages, as lines for who asks so, and filtered by spe
   const headers = { accept: 'application/jsonl' };
   const first = await call('GET', '/decisions?limit=3', { headers });
   assert.equal(first.headers.get('content-type'), 'application/jsonl');
-  const next = /^<https:\/\/a\.example\.org(\/[^>]+)>; rel="next"$/.exec(first.headers.get('link') ?? '')?.[1];
+  const next = /^<https:\/\/a\.example\.org(\/[^>]+)>; rel="next"$/.exec(
+    first.headers.get('link') ?? '',
+  )?.[1];
   const second = await call('GET', String(next), { headers });
   assert.equal(second.headers.get('link'), null);
   const lines = [first, second].flatMap(({ text }) => text.split('\n').filter((line) => line !== ''));
@@ -101,7 +103,12 @@ test('decided cases come by pages, as lines for who asks so, and filtered by spe
     rowsOf((await call('GET', `/decisions?spec=${spec}`)).body).map(({ key }) => key),
     [keys[0]],
   );
-  for (const query of ['limit=0', 'since=today', 'verdict=approved', `cursor=${String(json.body['cursor'])}`]) {
+  for (const query of [
+    'limit=0',
+    'since=today',
+    'verdict=approved',
+    `cursor=${String(json.body['cursor'])}`,
+  ]) {
     const filter = query.startsWith('cursor') ? '&spec=x' : '';
     assert.equal((await call('GET', `/decisions?${query}${filter}`)).status, 400, query);
   }

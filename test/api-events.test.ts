@@ -119,7 +119,9 @@ test('Temporal may go away and come back: nothing is lost, nothing comes twice',
   await listener.take(3);
   fake.control.temporal = 'down';
   await eventually(async () =>
-    logged.some(({ message }) => String(message).startsWith('a run could not be followed')) ? true : undefined,
+    logged.some(({ message }) => String(message).startsWith('a run could not be followed'))
+      ? true
+      : undefined,
   );
   fake.control.temporal = 'up';
   await reject(key);
@@ -134,7 +136,8 @@ test('an unknown run, a malformed Last-Event-ID and a missing Temporal are probl
   const harness = createApiHarness(quick);
   harness.fake.ask({ runId: 'r1' });
   assert.equal((await follow(harness, 'none')).status, 404);
-  for (const id of ['x', '-1', '1.5', '1/r1/2']) assert.equal((await follow(harness, 'r1', id)).status, 400, id);
+  for (const id of ['x', '-1', '1.5', '1/r1/2'])
+    assert.equal((await follow(harness, 'r1', id)).status, 400, id);
   harness.fake.control.temporal = 'down';
   assert.equal((await follow(harness, 'r1')).status, 503);
 });

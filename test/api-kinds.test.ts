@@ -20,7 +20,11 @@ function askOne(more: Parameters<typeof createApiHarness>[0] = {}) {
 
 test('an edit approves with other arguments: hashed anew, both payloads shown', async () => {
   const { call, fake, hash, key, send } = askOne();
-  const answer = await send('edit', { payloadHash: hash, arguments: edited, reason: 'too much' }, { as: 'bob' });
+  const answer = await send(
+    'edit',
+    { payloadHash: hash, arguments: edited, reason: 'too much' },
+    { as: 'bob' },
+  );
   assert.equal(answer.status, 200);
   assert.equal(answer.body['state'], 'approved');
   assert.equal(answer.body['payloadHash'], editedHash);

@@ -70,7 +70,11 @@ test('the same Idempotency-Key again is 200 and that approval, decided or not; a
   const decided = await http('POST', '/approvals', { body: call, headers });
   assert.equal(decided.status, 200);
   assert.equal(decided.body['state'], 'rejected');
-  for (const other of [{ title: 'x' }, { tool: 'other' }, { arguments: { order: 'ord-2', amount: '1.00' } }]) {
+  for (const other of [
+    { title: 'x' },
+    { tool: 'other' },
+    { arguments: { order: 'ord-2', amount: '1.00' } },
+  ]) {
     const refused = await http('POST', '/approvals', { body: { ...call, ...other }, headers });
     assert.equal(refused.status, other.tool === undefined ? 422 : 400);
   }

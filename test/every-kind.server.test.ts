@@ -83,7 +83,10 @@ test('an amendment by the requester makes every earlier decision stale (P3)', as
   const payload = { arguments: { order: runId, amount: '5.00' } };
   assert.equal((await send(runId, await signed(gate, 'amend', payload))).code, 'not_allowed');
   assert.equal((await send(runId, decisionOn(gate, 'amend', { ...payload, ...requester }))).code, 'unproven');
-  assert.equal((await send(runId, await signed(gate, 'amend', { ...payload, ...requester }))).verdict, 'accepted');
+  assert.equal(
+    (await send(runId, await signed(gate, 'amend', { ...payload, ...requester }))).verdict,
+    'accepted',
+  );
   assert.equal((await send(runId, await signed(gate, 'approve'))).code, 'payload_changed');
   const amended = await eventually(async () => {
     const now = await openGate(countersign, runId);
@@ -99,7 +102,10 @@ test('an amendment by the requester makes every earlier decision stale (P3)', as
 
 test('a respond answers in the place of the tool: no effect, its result is the output', async () => {
   const { runId, gate } = await start('respond');
-  assert.equal((await send(runId, await signed(gate, 'respond', { result: { by: 'hand' } }))).verdict, 'accepted');
+  assert.equal(
+    (await send(runId, await signed(gate, 'respond', { result: { by: 'hand' } }))).verdict,
+    'accepted',
+  );
   assert.deepEqual(await client.workflow.getHandle(runId).result(), { status: 'completed' });
   assert.equal((await paid(runId)).length, 0);
   const [done] = await factsOf(countersign, runId, 'step_completed');
@@ -153,12 +159,16 @@ test('in doubt is a question to a person: it did not happen, try again, under a 
 
 test('in doubt: it happened, and the person says with what result (P5)', async () => {
   const { runId, doubt } = await startDoubt('happened');
-  assert.equal((await send(runId, await signed(doubt, 'respond', { result: { refund: 'r-9' } }))).verdict, 'accepted');
+  assert.equal(
+    (await send(runId, await signed(doubt, 'respond', { result: { refund: 'r-9' } }))).verdict,
+    'accepted',
+  );
   assert.deepEqual(await client.workflow.getHandle(runId).result(), { status: 'completed' });
   const done = await factsOf(countersign, runId, 'step_completed');
-  assert.deepEqual(done.map(({ position, output }) => ({ position, output })), [
-    { position: 'pay', output: { refund: 'r-9' } },
-  ]);
+  assert.deepEqual(
+    done.map(({ position, output }) => ({ position, output })),
+    [{ position: 'pay', output: { refund: 'r-9' } }],
+  );
 });
 
 test('in doubt: given up, the run fails by name (P5)', async () => {
@@ -183,7 +193,7 @@ async function freezeRequest(runId: string): Promise<Omit<CaseRecord, 'key' | 'r
     ...{ requestedBy: { id: 'starter' } },
   });
   assert.equal(frozen.kind, 'case');
-  const { key: _key, root: _root, ...rest } = frozen as CaseRecord;
+  const { key: _key, root: _root, ...rest } = frozen;
   return { ...rest, requestedByApi: true };
 }
 
@@ -199,7 +209,10 @@ test('a requested approval is open from its first event: a decision sent before 
   assert.equal((await send(runId, await signed(gate, 'approve'))).verdict, 'accepted');
   const result = (await client.workflow.getHandle(runId).result()) as { status: string };
   assert.equal(result.status, 'completed');
-  assert.deepEqual((await paid(runId)).map(({ key }) => key), [`${gate.root}:request`]);
+  assert.deepEqual(
+    (await paid(runId)).map(({ key }) => key),
+    [`${gate.root}:request`],
+  );
   assert.equal((await factsOf(countersign, runId, 'approval_requested'))[0]?.eventId, 1);
 });
 

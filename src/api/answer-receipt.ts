@@ -34,7 +34,11 @@ export async function answerReceipt(
   }
   const { state, by, decisionId: winningId } = settlement;
   const at = iso(settlement.at);
-  if (by !== undefined && winningId !== undefined && (await isOwn(deps, principal, order, gate, settlement))) {
+  if (
+    by !== undefined &&
+    winningId !== undefined &&
+    (await isOwn(deps, principal, order, gate, settlement))
+  ) {
     return accepted(place, { decisionId: winningId, state, by, at });
   }
   const id = winningId === undefined ? {} : { decisionId: winningId };

@@ -40,7 +40,12 @@ export async function* followRun(
       isOver = run.closeStatus !== undefined;
     } catch (error) {
       if (!(error instanceof TemporalUnavailableError)) throw error;
-      log({ level: 'warn', message: 'a run could not be followed; trying again', runId, error: error.message });
+      log({
+        level: 'warn',
+        message: 'a run could not be followed; trying again',
+        runId,
+        error: error.message,
+      });
     }
     for (const fact of facts) {
       seen = fact.seq;

@@ -10,7 +10,15 @@ import type { DecisionOrder } from './decision-order.ts';
 import { hasContentOf } from './decision-order.ts';
 import type { ApiDeps } from './deps.ts';
 import type { GatePlace } from './find-gate.ts';
-import { acceptedOf, gateOf, refusalOf, type GateOutcome, type GateRecord, type RefusedDecision,type AcceptedDecision } from './gate-record.ts';
+import {
+  acceptedOf,
+  gateOf,
+  refusalOf,
+  type GateOutcome,
+  type GateRecord,
+  type RefusedDecision,
+  type AcceptedDecision,
+} from './gate-record.ts';
 import { approvalNotFound } from './problem.ts';
 import { iso } from './run-view.ts';
 

@@ -61,7 +61,15 @@ export type PendingApproval = z.infer<typeof pendingApproval>;
 
 const step = z.object({
   position: z.string(),
-  status: z.enum(['running', 'awaiting_approval', 'in_doubt', 'completed', 'rejected', 'failed', 'cancelled']),
+  status: z.enum([
+    'running',
+    'awaiting_approval',
+    'in_doubt',
+    'completed',
+    'rejected',
+    'failed',
+    'cancelled',
+  ]),
   startedAt: time,
   endedAt: time.optional(),
   approval: z.string().optional().openapi({ description: 'its approval key' }),

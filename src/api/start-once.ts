@@ -23,8 +23,7 @@ export interface StartPlace {
 
 /** `run` is there when an earlier, equal request had started it. */
 export type StartedOnce<Checked> =
-  | { runId: string; run: RunDescription }
-  | { runId: string; run?: undefined; root: string; checked: Checked };
+  { runId: string; run: RunDescription } | { runId: string; run?: undefined; root: string; checked: Checked };
 
 export interface StartWork<Checked> {
   /** Judges the request. @throws ApiProblem */

@@ -22,18 +22,23 @@ export function createStarter(deps: StartDeps, startOnce: StartDesk) {
   return async function start(principal: Principal, order: StartOrder): Promise<StartedOnce<CheckedSpec>> {
     const runId = runIdOf(principal, order);
     const { requestHash, input } = hashRequest(order);
-    return startOnce(principal, order, { runId, requestHash }, {
-      check: () => checkOrder(deps, order, input),
-      start: (checked) =>
-        deps.client.startRun({
-          runId,
-          ...checked,
-          input,
-          trigger: { kind: 'api' },
-          startedBy: actorOf(principal),
-          requestHash,
-        }),
-    });
+    return startOnce(
+      principal,
+      order,
+      { runId, requestHash },
+      {
+        check: () => checkOrder(deps, order, input),
+        start: (checked) =>
+          deps.client.startRun({
+            runId,
+            ...checked,
+            input,
+            trigger: { kind: 'api' },
+            startedBy: actorOf(principal),
+            requestHash,
+          }),
+      },
+    );
   };
 }
 

@@ -46,6 +46,8 @@ export interface ApiServer {
   /** what the API logged */
   logged: Record<string, unknown>[];
   call(method: string, path: string, more?: HttpCall): Promise<Answer>;
+  /** The answer unread: an event stream. */
+  open(path: string, as?: string): Promise<Response>;
   approve(gate: { key: string; hash: string }, more?: HttpCall): Promise<Answer>;
   reject(gate: { key: string }, more?: HttpCall): Promise<Answer>;
   /** The answer; where it was 202, what its Location says in the end. Needs a worker. */
@@ -125,6 +127,8 @@ export async function startApi(
     url: server.url,
     logged,
     call,
+    open: (path, as = 'ann') =>
+      fetch(server.url + path, { headers: { authorization: `Bearer ${tokens.get(as)}` } }),
     approve: ({ key, hash }, more = {}) =>
       call('POST', `/approvals/${key}/approve`, {
         ...more,

@@ -41,12 +41,16 @@ export function admitLikeTheWorker(gate: FakeGate, decision: Decision, now: numb
   }
   if (kind !== 'edit' && kind !== 'amend') return {};
   const args = decision.arguments ?? null;
-  if (typeof args !== 'object' || args === null || 'bad' in args) return no('invalid_edit', 'bad: is not taken');
+  if (typeof args !== 'object' || args === null || 'bad' in args)
+    return no('invalid_edit', 'bad: is not taken');
   return { anew: { arguments: args, hash: hashPayload({ tool: gate.tool, arguments: args }).hash } };
 }
 
 /** The fact that an accepted decision is, as src/core/trail-gates.ts makes it. */
-export function acceptedFact(fact: DecisionFact, payload: { arguments: Json; payloadHash: string }): FactBody {
+export function acceptedFact(
+  fact: DecisionFact,
+  payload: { arguments: Json; payloadHash: string },
+): FactBody {
   switch (fact.decision.decision) {
     case 'approve':
       return { type: 'approval_granted', ...fact };

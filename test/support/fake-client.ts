@@ -3,44 +3,20 @@
 import { randomUUID } from 'node:crypto';
 import { approvalKey } from '../../src/core/approval-key.ts';
 import { pendingMemo } from '../../src/core/approval-memo.ts';
-import type { CaseRecord, Doubt, GatePhase } from '../../src/core/case.ts';
 import { readDecision, type Decision } from '../../src/core/decision.ts';
 import { judgeDelivery, stateAfter } from '../../src/core/gate-state.ts';
-import { hashPayload } from '../../src/core/hash.ts';
-import type { Json } from '../../src/core/json.ts';
 import type { FactBody } from '../../src/core/trail-fact.ts';
-import type { Actor, DecidedBy, Receipt, RefusalCode, Settlement } from '../../src/core/verdict.ts';
+import type { DecidedBy, Receipt, RefusalCode, Settlement } from '../../src/core/verdict.ts';
 import {
   NoWorkerError,
   TemporalUnavailableError,
   type CloseStatus,
   type CountersignClient,
-  type RunDescription,
-  type RunPage,
 } from '../../src/countersign-client.ts';
 import { acceptedFact, admitLikeTheWorker, type Anew } from './fake-admit.ts';
+import { fakeCase, type AskOptions, type OpenCase } from './fake-case.ts';
+import { describeFake, fakePage } from './fake-rows.ts';
 import { nextEventId, type FakeControl, type FakeGate, type FakeRun } from './fake-run.ts';
-
-export interface AskOptions {
-  runId: string;
-  position?: string;
-  tool?: string;
-  arguments?: Json;
-  ttlMs?: number;
-  /** default `before` */
-  phase?: GatePhase;
-  requestedBy?: Actor;
-}
-
-type OpenCase = Omit<CaseRecord, 'key' | 'root'>;
-
-/** What a person is asked of an effect that nobody knows about. */
-const doubt: Doubt = {
-  idempotencyKey: 'root:refund',
-  why: 'the answer was lost',
-  retryPosition: 'refund#retry-1',
-  effectHash: `sha256:${'e'.repeat(64)}`,
-};
 
 export function createFakeClient(now: () => number) {
   const runs = new Map<string, FakeRun>();
@@ -106,27 +82,12 @@ export function createFakeClient(now: () => number) {
 
   /** Opens a gate; makes the run when there is none. */
   function ask(options: AskOptions) {
-    const { runId, position = 'refund', tool = 'refund', ttlMs = 3_600_000, phase = 'before' } = options;
-    const args = options.arguments ?? { order: 'ord-1001', amount: '40.00' };
+    const { runId } = options;
     const run = runs.get(runId) ?? addRun(runId, { spec: 'refund' });
-    const { hash } = hashPayload({ tool, arguments: args });
-    if (phase !== 'in-doubt') emit(run, { type: 'step_started' }, position);
-    const key = open(run, {
-      v: 1,
-      kind: 'case',
-      position,
-      phase,
-      title: `${tool} at ${position}`,
-      tool,
-      arguments: args,
-      payloadHash: hash,
-      policy: { ttlMs },
-      requestedAt: now(),
-      expiresAt: now() + ttlMs,
-      ...(phase === 'in-doubt' ? { doubt } : {}),
-      ...(options.requestedBy === undefined ? {} : { requestedBy: options.requestedBy }),
-    });
-    return { key, hash, runId, root: run.root, run };
+    const asked = fakeCase(options, now());
+    if (asked.phase !== 'in-doubt') emit(run, { type: 'step_started' }, asked.position);
+    const key = open(run, asked);
+    return { key, hash: asked.payloadHash, runId, root: run.root, run };
   }
 
   function open(run: FakeRun, asked: OpenCase): string {
@@ -256,32 +217,9 @@ export function createFakeClient(now: () => number) {
     throw new Error(`the test names a gate that is not there: ${key}`);
   }
 
-  function describe(run: FakeRun): RunDescription {
-    const { runId, root, spec, requestHash, createdAt, closeStatus, status, workflowType = 'runSpec' } = run;
-    const entries = [...run.gates.values()].filter(({ inMemo }) => inMemo);
-    return {
-      runId,
-      temporalRunId: root,
-      root,
-      workflowType,
-      historyLength: run.events,
-      createdAt,
-      ...(spec === undefined ? {} : { spec }),
-      ...(requestHash === undefined ? {} : { requestHash }),
-      ...(closeStatus === undefined ? {} : { closeStatus, closedAt: now() }),
-      ...(status === undefined ? {} : { status }),
-      approvals: entries.map(({ key, position, memo }) => ({ key, position, memo: { ...memo } })),
-    };
-  }
-
-  function page(fitting: FakeRun[], pageSize: number, cursor: string | undefined): RunPage {
-    if (pageSize > 20) throw new Error(`the fake refuses a page of ${pageSize} rows`);
-    const from = cursor === undefined ? 0 : Number(cursor);
-    const newestFirst = fitting.toReversed();
-    const rows = newestFirst.slice(from, from + pageSize).map(describe);
-    const more = from + pageSize < newestFirst.length;
-    return { runs: rows, ...(more ? { cursor: String(from + pageSize) } : {}) };
-  }
+  const describe = (run: FakeRun) => describeFake(run, now());
+  const page = (fitting: FakeRun[], pageSize: number, cursor: string | undefined) =>
+    fakePage(fitting, pageSize, cursor, describe);
 
   const client: CountersignClient = {
     async startRun({ runId, spec, requestHash, trigger, startedBy, input, specRef }) {
@@ -306,7 +244,11 @@ export function createFakeClient(now: () => number) {
         const { requestHash: first } = existing;
         return { started: false, ...(first === undefined ? {} : { requestHash: first }) };
       }
-      const run = addRun(runId, { requestHash, workflowType: 'requestApproval', status: 'awaiting_approval' });
+      const run = addRun(runId, {
+        requestHash,
+        workflowType: 'requestApproval',
+        status: 'awaiting_approval',
+      });
       run.facts = [];
       emit(run, { type: 'run_started', trigger, startedBy });
       open(run, asked);

@@ -5,7 +5,6 @@ import { decisionBodyLimitBytes, jsonBody, runBodyLimitBytes } from '../body.ts'
 import { orderKinds, type OrderKind } from '../decision-order.ts';
 import type { ApiContext, ApiEnv } from '../deps.ts';
 import { decisionBodies } from '../request-schemas.ts';
-import { decisionAnswer } from '../schemas.ts';
 import { announceLater, createDecisionHandler, decisionAnswers } from './decision-handler.ts';
 import { approvalParams, decisionParams, problems, security } from './route-parts.ts';
 

@@ -42,7 +42,6 @@ export function eventRoutes(app: OpenAPIHono<ApiEnv>, { deps }: ApiContext): voi
     }
     const onBug = (error: unknown) =>
       deps.log({ level: 'error', message: 'a run could not be followed', runId: id, error: String(error) });
-    // the route's types know no streams
-    return eventStream(follow, { ...(heartbeatMs === undefined ? {} : { heartbeatMs }), onBug }) as never;
+    return eventStream(follow, { ...(heartbeatMs === undefined ? {} : { heartbeatMs }), onBug });
   });
 }

@@ -1,7 +1,7 @@
 // Runs: start, list, read, and the trail.
 import { createRoute, type OpenAPIHono } from '@hono/zod-openapi';
 import type { RunDescription } from '../../countersign-client.ts';
-import type { Json, JsonObject } from '../../core/json.ts';
+import type { JsonObject } from '../../core/json.ts';
 import { bearerAuth, maySee, type Principal } from '../auth.ts';
 import { jsonBody, runBodyLimitBytes } from '../body.ts';
 import { cursorMember, readCursor } from '../cursor.ts';
@@ -84,7 +84,7 @@ export function runRoutes(app: OpenAPIHono<ApiEnv>, { deps, startOnce }: ApiCont
     const idempotencyKey = readIdempotencyKey(c.req.header('idempotency-key'));
     const started = await startRun(c.get('principal'), {
       spec,
-      input: input === undefined ? {} : (input as Json),
+      input: input === undefined ? {} : input,
       ...(id === undefined ? {} : { id }),
       ...(idempotencyKey === undefined ? {} : { idempotencyKey }),
     });
