@@ -8,7 +8,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { nodeArguments } from '../test/support/processes.ts';
 
 /** A file that takes this long hangs; the slowest takes about a minute on two cores. */
-const fileTimeoutMs = 300_000;
+const fileTimeoutMs = 900_000;
 /** Server tests wait more than they compute: two at a time even on one core; more than four share one server badly. */
 const concurrency = Math.min(4, Math.max(2, availableParallelism()));
 /** Children notice the end of their parent by their stdin, within milliseconds. */

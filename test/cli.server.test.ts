@@ -128,7 +128,7 @@ describe('worker and api', { skip }, () => {
   });
 });
 
-describe('what is missing or taken', { concurrency: true, skip }, () => {
+describe('what is missing or taken', { concurrency: 3, skip }, () => {
   test('a worker without secrets ends with code 1 and says how to get some', async () => {
     const missing = join(temporaryFolder(), 'none.json');
     const script = countersign('worker', makeProject(), {
@@ -190,6 +190,7 @@ describe('what is missing or taken', { concurrency: true, skip }, () => {
 
     test('ends dev, and the Temporal that it had started', async () => {
       const script = countersign('dev', makeProject(), { COUNTERSIGN_PORT: port });
+      await script.says(/starting the Temporal dev server/);
       const server = await eventually(() =>
         descendantsOf(script.pid).find((pid) => commandOf(pid).includes(' start-dev ')),
       );

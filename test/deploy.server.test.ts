@@ -36,11 +36,11 @@ function run(file: string, args: string[], env: Record<string, string>): Promise
   });
 }
 
-async function runNamespaceJob(name: string, at = address): Promise<Ended> {
+async function runNamespaceJob(name: string): Promise<Ended> {
   const cli = await findTemporalCli();
   return run('sh', ['deploy/temporal/namespace.sh'], {
     PATH: `${dirname(cli.path)}:${process.env['PATH']}`,
-    TEMPORAL_ADDRESS: at,
+    TEMPORAL_ADDRESS: address,
     TEMPORAL_NAMESPACE: name,
   });
 }

@@ -82,7 +82,7 @@ test('P6: with no worker a decision is recorded, not accepted; its Location tell
   assert.equal(run.body['status'], 'awaiting_approval');
   assert.equal((await api.call('GET', `/runs/${runId}/trail`)).status, 200);
   // the same request again is the same decision, still recorded only
-  const again = await api.approve(gate, { as: 'ann', idempotencyKey: 'a' });
+  const again = await hasty.approve(gate, { as: 'ann', idempotencyKey: 'a' });
   assert.equal(saying(again), '202 pending');
   assert.equal(again.body['decisionId'], approved.body['decisionId']);
   assert.deepEqual(await linesOf(ledger, runId), []);

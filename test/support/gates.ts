@@ -21,9 +21,25 @@ export interface SeenGate {
   hash: string;
 }
 
+/** How long a task in flight is waited for; where no worker is, a trail is read after that all the same. */
+const taskTimeoutMs = 20_000;
+
+/**
+ * The product's client, except that a trail is read between workflow tasks: a query is answered from the
+ * events of a task that has begun, and the trail tells of it when the task is completed.
+ */
 export function clientOf(temporal: TestTemporal): CountersignClient {
   const { client, namespace, taskQueue } = temporal;
-  return createClient({ client, namespace, taskQueue });
+  const countersign = createClient({ client, namespace, taskQueue });
+  const noTask = async (runId: string): Promise<boolean> =>
+    (await client.workflow.getHandle(runId).describe()).raw.pendingWorkflowTask == null;
+  return {
+    ...countersign,
+    async readTrail(runId) {
+      await eventually(() => noTask(runId), { timeoutMs: taskTimeoutMs }).catch(() => undefined);
+      return countersign.readTrail(runId);
+    },
+  };
 }
 
 /** Starts a run of an inline spec, or of a named one when `hash` is given. */
