@@ -34,6 +34,12 @@ interface Queue {
 const pausesMs = [10, 25, 50, 100];
 const longestPauseMs = 200;
 
+/**
+ * Temporal never answers a query that was waiting when its task was given out again or its run closed.
+ * So a first one is given up after 1 s, which a healthy worker never needs; the next has all the time left.
+ */
+const firstTryMs = 1_000;
+
 export function createReceiptDesk(
   client: Pick<CountersignClient, 'queryReceipts'>,
   budgetMs: number,
@@ -43,10 +49,13 @@ export function createReceiptDesk(
 
   async function serve(runId: string, queue: Queue): Promise<void> {
     let pause = 0;
+    let tryMs = firstTryMs;
     try {
       while (queue.waiting.size > 0) {
         const batch = [...queue.waiting];
-        await askFor(client, runId, batch);
+        const answered = await askFor(client, runId, batch, tryMs);
+        tryMs = answered ? firstTryMs : Infinity;
+        if (!answered) continue;
         if ([...queue.waiting].some((waiter) => !batch.includes(waiter))) pause = 0;
         else if (queue.waiting.size > 0) await pauseFor(queue, pausesMs[pause++] ?? longestPauseMs);
       }
@@ -87,13 +96,17 @@ export function createReceiptDesk(
   };
 }
 
+/** False when the query was given up after `tryMs`, with time left to ask again. */
 async function askFor(
   client: Pick<CountersignClient, 'queryReceipts'>,
   runId: string,
   batch: readonly Waiter[],
-): Promise<void> {
+  tryMs: number,
+): Promise<boolean> {
   const ids = [...new Set(batch.map((waiter) => waiter.decisionId))];
-  const timeoutMs = Math.max(1, Math.max(...batch.map((waiter) => waiter.deadline)) - performance.now());
+  const askedAt = performance.now();
+  const leftMs = Math.max(1, Math.max(...batch.map((waiter) => waiter.deadline)) - askedAt);
+  const timeoutMs = Math.min(leftMs, tryMs);
   try {
     const receipts = await client.queryReceipts(runId, ids, Math.ceil(timeoutMs));
     for (const waiter of batch) {
@@ -104,9 +117,12 @@ async function askFor(
     }
   } catch (error) {
     // the decision is in history either way, so a lost query only means that its verdict is not known yet
-    if (error instanceof NoWorkerError) for (const waiter of batch) waiter.settle(undefined);
-    else if (!(error instanceof TemporalUnavailableError)) throw error;
+    if (error instanceof NoWorkerError) {
+      if (timeoutMs < leftMs && performance.now() - askedAt >= timeoutMs) return false;
+      for (const waiter of batch) waiter.settle(undefined);
+    } else if (!(error instanceof TemporalUnavailableError)) throw error;
   }
+  return true;
 }
 
 function pauseFor(queue: Queue, ms: number): Promise<void> {

@@ -31,8 +31,13 @@ const taskTimeoutMs = 20_000;
 export function clientOf(temporal: TestTemporal): CountersignClient {
   const { client, namespace, taskQueue } = temporal;
   const countersign = createClient({ client, namespace, taskQueue });
-  const noTask = async (runId: string): Promise<boolean> =>
-    (await client.workflow.getHandle(runId).describe()).raw.pendingWorkflowTask == null;
+  const noTask = async (runId: string): Promise<boolean> => {
+    const described = await client.workflow
+      .getHandle(runId)
+      .describe()
+      .catch(() => undefined); // no such run: the trail says so
+    return described?.raw.pendingWorkflowTask == null;
+  };
   return {
     ...countersign,
     async readTrail(runId) {
