@@ -138,8 +138,12 @@ test('P2: unknown_key is a decision for another gate or another run', async () =
 });
 
 test('not_allowed is a decision of a kind that the gate does not take', async () => {
-  for (const kind of ['edit', 'respond', 'amend', 'withdraw', 'delegate', 'unvote', 'comment'] as const) {
+  for (const kind of ['delegate', 'unvote'] as const) {
     assert.match(await refused('not_allowed', { ...decision, decision: kind }), new RegExp(kind));
+  }
+  const step = { ...gate, phase: 'step' } as const;
+  for (const kind of ['edit', 'respond', 'amend'] as const) {
+    assert.match(await refused('not_allowed', { ...decision, decision: kind }, { case: step }), new RegExp(kind));
   }
 });
 
