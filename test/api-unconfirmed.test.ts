@@ -2,6 +2,7 @@
 // the receipts of a run are asked for once for all who wait.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { createReceiptDesk } from '../src/api/receipts.ts';
 import { NoWorkerError, TemporalUnavailableError } from '../src/countersign-client.ts';
 import type { Receipt } from '../src/core/verdict.ts';
@@ -249,6 +250,26 @@ test('no worker ends the wait at once; an unreachable Temporal is asked again', 
     (error) => assert.fail(String(error)),
   );
   assert.equal((await shaky.waitFor('r', 'a', any))?.verdict, 'accepted');
+});
+
+test('a query that Temporal lost is asked again while there is time', async () => {
+  const given: number[] = [];
+  const desk = createReceiptDesk(
+    {
+      queryReceipts: async (_run, [id = ''], timeoutMs) => {
+        given.push(timeoutMs);
+        if (given.length > 1) return [receipt(id)];
+        await sleep(timeoutMs);
+        throw new NoWorkerError('nothing came in that time');
+      },
+    },
+    60_000,
+    (error) => assert.fail(String(error)),
+  );
+  assert.equal((await desk.waitFor('r', 'a', any))?.verdict, 'accepted');
+  const [first = 0, second = 0] = given;
+  assert.equal(given.length, 2);
+  assert.ok(first < 60_000 / 2 && second > first, given.join());
 });
 
 test('a receipt of another content under the same id is not taken for this one', async () => {

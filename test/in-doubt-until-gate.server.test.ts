@@ -1,6 +1,6 @@
-// P5 on a real server: where a target takes no key nobody guesses. An unclear end is one call and a run that
-// says `effect_in_doubt` (a person is asked once the in-doubt gate exists), never a blind second try; and a
-// clear refusal is no doubt.
+// P5 on a real server: where a target takes no key nobody guesses. An unclear end is one call and a question
+// to a person (who gives up here: the run says `effect_in_doubt`), never a blind second try; and a clear
+// refusal is no doubt. What the other answers do is in every-kind.server.test.ts.
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { WorkflowFailedError } from '@temporalio/client';
@@ -10,7 +10,7 @@ import type { Idempotency } from '../src/core/case.ts';
 import type { Tool } from '../src/tool.ts';
 import { openDeployment, sideBySide, type Deployment } from './support/deployment.ts';
 import { eventually } from './support/eventually.ts';
-import { factsOf, type SeenGate } from './support/gates.ts';
+import { decisionOn, factsOf, openGate, type SeenGate } from './support/gates.ts';
 import { kinds, startGate } from './support/kinds.ts';
 import { makeSecrets } from './support/secrets.ts';
 import { openTemporal } from './support/temporal.ts';
@@ -28,6 +28,7 @@ async function assertEnds(
   code: 'effect_in_doubt' | 'effect_failed',
 ): Promise<string> {
   let message = '';
+  if (code === 'effect_in_doubt') await giveUp(countersign, runId);
   await assert.rejects(client.workflow.getHandle(runId).result(), (error: unknown) => {
     assert.ok(error instanceof WorkflowFailedError, String(error));
     assert.ok(error.cause instanceof ApplicationFailure, String(error.cause));
@@ -47,6 +48,18 @@ async function assertEnds(
   const [finished] = await factsOf(countersign, runId, 'run_finished');
   assert.deepEqual([finished?.status, finished?.error?.['code']], ['failed', code]);
   return message;
+}
+
+/** Rejects the question whether the effect happened. */
+async function giveUp(countersign: Deployment['countersign'], runId: string): Promise<void> {
+  const doubt = await eventually(
+    async () => {
+      const gate = await openGate(countersign, runId);
+      return gate.position === 'refund/in-doubt' ? gate : undefined;
+    },
+    { message: 'the question whether it happened' },
+  );
+  assert.equal(await countersign.sendDecision(runId, decisionOn(doubt, 'reject')), true);
 }
 
 /** A tool that waits for its target however long that takes, and notes the answers. */

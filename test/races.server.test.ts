@@ -234,7 +234,7 @@ test('P2: an approval sent before anything was proposed approves none of what is
 });
 
 test('P2: a decision while the run is completing is 200 or 409, and a late one starts no run', async () => {
-  for (let round = 0; round < 15; round += 1) {
+  for (let round = 0; round < 20; round += 1) {
     const gate = await start('closing', questionSpec);
     const { runId } = gate;
     const before = await countersign.describeRun(runId);

@@ -118,7 +118,9 @@ async function askFor(
   } catch (error) {
     // the decision is in history either way, so a lost query only means that its verdict is not known yet
     if (error instanceof NoWorkerError) {
-      if (timeoutMs < leftMs && performance.now() - askedAt >= timeoutMs) return false;
+      // where Temporal knows of no worker it says so at once
+      const waitedInVain = performance.now() - askedAt > timeoutMs / 2;
+      if (timeoutMs < leftMs && waitedInVain) return false;
       for (const waiter of batch) waiter.settle(undefined);
     } else if (!(error instanceof TemporalUnavailableError)) throw error;
   }
