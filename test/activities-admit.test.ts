@@ -143,7 +143,10 @@ test('not_allowed is a decision of a kind that the gate does not take', async ()
   }
   const step = { ...gate, phase: 'step' } as const;
   for (const kind of ['edit', 'respond', 'amend'] as const) {
-    assert.match(await refused('not_allowed', { ...decision, decision: kind }, { case: step }), new RegExp(kind));
+    assert.match(
+      await refused('not_allowed', { ...decision, decision: kind }, { case: step }),
+      new RegExp(kind),
+    );
   }
 });
 
