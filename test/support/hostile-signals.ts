@@ -132,7 +132,7 @@ export function hostileSignals(gate: SeenGate): HostileSignal[] {
     ),
     readable('a made-up proof', 'unproven', { proof: 'a.b.c' }),
     readable('another hash', 'payload_changed', { payloadHash: `sha256:${'0'.repeat(64)}` }),
-    readable('a kind that no gate takes yet', 'not_allowed', { decision: 'comment', reason: 'hm' }),
+    readable('a kind that this gate does not take', 'not_allowed', { decision: 'unvote' }),
     readable("another run's root", 'unknown_key', { root: randomUUID() }),
     readable('a key that is none', 'unknown_key', { key: 'no key at all' }),
     { title: 'another signal', signalName: 'approve', payloads: [payload(good())], expected: 'ignored' },
