@@ -33,10 +33,9 @@ function toldByTrail(facts: readonly TrailFact[], { decisionId }: Decision) {
   const fact = about.at(-1);
   if (fact?.type === 'decision_refused')
     return { verdict: 'refused', code: fact.code, position: fact.position };
-  if (fact?.type === 'approval_granted' || fact?.type === 'approval_rejected') {
-    return { verdict: 'accepted', code: undefined, position: fact.position };
-  }
-  return undefined;
+  if (fact === undefined) return undefined;
+  assert.match(fact.type, /^approval_(granted|rejected|commented)$/);
+  return { verdict: 'accepted', code: undefined, position: fact.position };
 }
 
 /** How the trail says that the gate at `position` ended. */
@@ -52,7 +51,7 @@ function endByTrail(facts: readonly TrailFact[], position: string) {
   return { state: 'pending', by: undefined, id: undefined };
 }
 
-/** Decisions of every sort that such a gate can get, none of which is the first good one. */
+/** Decisions of every sort that such a gate can get, none of which ends it. */
 async function poorDecisions(gate: SeenGate): Promise<Decision[]> {
   const signed = await signedDecision(temporal, secrets, gate, 'approve');
   const later = approvalKey({ workflowId: gate.runId, position: 'not-yet', root: gate.root });
@@ -63,6 +62,7 @@ async function poorDecisions(gate: SeenGate): Promise<Decision[]> {
     decisionOn(gate, 'approve', { key: 'no-key' }),
     decisionOn(gate, 'approve', { root: '00000000-0000-0000-0000-000000000000' }),
     decisionOn(gate, 'withdraw'),
+    decisionOn(gate, 'unvote'),
     decisionOn(gate, 'comment', { reason: 'hm' }),
     { ...signed, reason: 'altered' },
   ];

@@ -157,7 +157,7 @@ for (const kind of kinds) {
     const refused = [
       { decision: decisionOn(gate, 'approve', { payloadHash: hash }), code: 'payload_changed' },
       { decision: decisionOn(gate, 'approve', { proof: 'a.b.c' }), code: 'unproven' },
-      { decision: decisionOn(gate, 'comment', { reason: 'approve' }), code: 'not_allowed' },
+      { decision: decisionOn(gate, 'unvote', { reason: 'approve' }), code: 'not_allowed' },
     ];
     for (const { decision, code } of refused) {
       await countersign.sendDecision(gate.runId, decision);
