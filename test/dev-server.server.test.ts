@@ -113,8 +113,10 @@ describe('the server', () => {
       const queries = Array.from({ length: 5 }, () =>
         impatient.withDeadline(Date.now() + 2000, () => asking.query('state')),
       );
-      const deadlineExceeded = 4; // nobody answers; a refusal would be 8
-      assert.deepEqual(new Set(await Promise.all(queries.map(codeOf))), new Set([deadlineExceeded]));
+      // nobody answers: the deadline passes at the client (4) or, a moment sooner, at the server (1); a refusal is 8
+      const [cancelled, deadlineExceeded] = [1, 4];
+      const codes = await Promise.all(queries.map(codeOf));
+      for (const code of codes) assert.ok(code === cancelled || code === deadlineExceeded, String(code));
       await handle.terminate();
     } finally {
       await impatient.close();
