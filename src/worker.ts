@@ -17,7 +17,10 @@ export interface WorkerDeps extends ActivityDeps {
   workflowsPath?: string;
   /** your own activities, beside countersign's */
   activities?: Record<string, (...args: never[]) => unknown>;
-  /** Cached runs; one is about 0.6 MB, so the default of 600 stays under 400 MB. */
+  /**
+   * Cached runs; one is about 0.6 MB, so the default of 600 stays under 400 MB. 0: none (as for 1, the SDK
+   * takes 2). Half of it, at most 40, is how many workflow tasks are taken at a time.
+   */
   maxCachedWorkflows?: number;
 }
 
@@ -35,18 +38,37 @@ export async function createWorker(deps: WorkerDeps): Promise<Worker> {
     deps.workflowBundle === undefined
       ? { workflowsPath: deps.workflowsPath ?? ownWorkflowsPath() }
       : { workflowBundle: deps.workflowBundle };
+  const cachedRuns = deps.maxCachedWorkflows ?? 600;
   return Worker.create({
+    ...unexposed,
     connection: deps.connection,
     namespace: deps.namespace,
     taskQueue: deps.taskQueue ?? defaultTaskQueue,
     ...workflows,
     activities: { ...deps.activities, ...ours },
-    maxCachedWorkflows: deps.maxCachedWorkflows ?? 600,
+    maxCachedWorkflows: cachedRuns,
+    maxConcurrentWorkflowTaskExecutions: tasksAtATime(cachedRuns),
     // A killed worker's cached runs wait this long before another takes them (Temporal's default is 10 s).
     stickyQueueScheduleToStartTimeout: '2s',
     // SIGTERM: effects in flight get this long before they are cancelled; longer than most targets answer.
     shutdownGraceTime: '10s',
   });
+}
+
+/**
+ * The SDK ends an activation after 5 s of wall-clock time, and Node then often ends the whole process ("async
+ * hook stack has become corrupted", nodejs/node#38503). A few thousand signals that wait for a run take that
+ * long, so whoever may signal could kill worker after worker. Not in the SDK's types; it is passed on.
+ */
+const unexposed: object = { isolateExecutionTimeout: '1m' };
+
+/**
+ * A run that is evicted while a local activity of its task is in flight loses it, and stands until the task
+ * times out (the SDK evicts the run that was used last longest ago, busy or not). With half as many tasks as
+ * cached runs an idle one is older; without a cache only one task at a time is safe.
+ */
+function tasksAtATime(cachedRuns: number): number {
+  return cachedRuns === 0 ? 1 : Math.min(40, Math.max(2, Math.floor(cachedRuns / 2)));
 }
 
 function checkTools(tools: readonly Tool[]): void {
