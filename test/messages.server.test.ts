@@ -20,6 +20,7 @@ import { openTemporal } from './support/temporal.ts';
 import { startWorker } from './support/worker.ts';
 import { approvalKey } from '../src/core/approval-key.ts';
 import { hashPayload } from '../src/core/hash.ts';
+import { signalNames } from '../src/core/names.ts';
 import type { TrailFact } from '../src/core/trail-fact.ts';
 
 const temporal = await openTemporal();
@@ -194,9 +195,10 @@ test('P8: a run remembers the answers to its last 1,000 decisions and no more', 
   };
   const decisions = Array.from({ length: 1_100 }, () => decisionOn(other, 'reject'));
   const ids = decisions.map(({ decisionId }) => decisionId);
+  const handle = client.workflow.getHandle(gate.runId); // without a deadline for each
   for (let start = 0; start < decisions.length; start += 100) {
     const batch = decisions.slice(start, start + 100);
-    await Promise.all(batch.map((decision) => countersign.sendDecision(gate.runId, decision)));
+    await Promise.all(batch.map((decision) => handle.signal(signalNames.decide, decision)));
   }
   const last = decisionOn(gate, 'approve', { payloadHash: `sha256:${'0'.repeat(64)}` });
   await countersign.sendDecision(gate.runId, last);

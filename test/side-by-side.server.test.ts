@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { NativeConnection } from '@temporalio/worker';
+import { signalNames } from '../src/core/names.ts';
 import type { Spec } from '../src/core/spec/spec.ts';
 import { createWorker } from '../src/worker.ts';
 import { testBundle } from './support/bundle.ts';
@@ -62,16 +63,17 @@ test('P8: 2,500 decisions that came while no worker was there end no worker, and
   await startSpec(client, runId, spec, { order: runId });
   const gate = await openGate(client, runId);
   await first.stop();
+  const handle = temporal.client.workflow.getHandle(runId); // without a deadline for each
   const late = { ...gate, root: '01a00000-0000-7000-8000-000000000000' };
   for (let sent = 0; sent < 2_500; sent += 50) {
     const batch = Array.from({ length: 50 }, () => decisionOn(late, 'reject'));
-    await Promise.all(batch.map((decision) => client.sendDecision(runId, decision)));
+    await Promise.all(batch.map((decision) => handle.signal(signalNames.decide, decision)));
   }
   const approve = decisionOn(gate, 'approve');
   await client.sendDecision(runId, approve);
 
   const worker = await spawnWorker(settings);
-  assert.deepEqual(await temporal.client.workflow.getHandle(runId).result(), { status: 'completed' });
+  assert.deepEqual(await handle.result(), { status: 'completed' });
   assert.equal((await receiptOf(client, approve, runId)).verdict, 'accepted');
   assert.ok(worker.running());
   await worker.stop();
