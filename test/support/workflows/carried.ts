@@ -36,7 +36,8 @@ export async function carriedGates(input: CarriedGatesInput): Promise<unknown> {
     }),
   );
   await Promise.race([all, condition(() => rolls > 0)]);
-  if (rolls === 0 && input.lingerMs !== undefined) await Promise.race([sleep(input.lingerMs), condition(() => rolls > 0)]);
+  if (rolls === 0 && input.lingerMs !== undefined)
+    await Promise.race([sleep(input.lingerMs), condition(() => rolls > 0)]);
   if (rolls === 0) return { states, round };
   if (input.plain !== true) {
     return continueRun<typeof carriedGates>((carried) => [{ ...input, states, round: round + 1, carried }]);
@@ -46,7 +47,11 @@ export async function carriedGates(input: CarriedGatesInput): Promise<unknown> {
 }
 
 /** The same name over and over, each round in an execution of its own. */
-export async function gateEachRound(input: { gate: OneGate; rounds: number; carried?: Carried }): Promise<string> {
+export async function gateEachRound(input: {
+  gate: OneGate;
+  rounds: number;
+  carried?: Carried;
+}): Promise<string> {
   restore(input.carried);
   const { name, tool, arguments: args } = input.gate;
   const end = await gated(name, { tool, arguments: args });
@@ -105,7 +110,11 @@ export async function carryWhileUnderway(input: {
     }),
     ...(input.child === undefined
       ? []
-      : [childRun('sub', 'oneGated', { args: [{ ...input.child } as never] }).then((output) => outputs.push(output))]),
+      : [
+          childRun('sub', 'oneGated', { args: [{ ...input.child } as never] }).then((output) =>
+            outputs.push(output),
+          ),
+        ]),
   ]);
   let rolls = 0;
   setHandler(defineSignal('roll'), () => {
@@ -122,7 +131,9 @@ export async function carriesTooMuch(input: { gates: OneGate[] }): Promise<unkno
   setHandler(defineSignal('roll'), () => {
     rolls += 1;
   });
-  const all = Promise.all(input.gates.map((one) => gated(one.name, { tool: one.tool, arguments: one.arguments })));
+  const all = Promise.all(
+    input.gates.map((one) => gated(one.name, { tool: one.tool, arguments: one.arguments })),
+  );
   await condition(() => rolls > 0);
   let problem: unknown;
   try {
