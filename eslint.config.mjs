@@ -9,6 +9,7 @@ import tseslint from 'typescript-eslint';
 const sandboxSafeCore = [
   'approval-key.ts',
   'approval-memo.ts',
+  'carried.ts',
   'case-text.ts',
   'case.ts',
   'decision.ts',

@@ -158,12 +158,13 @@ export function createClient(options: ClientOptions): CountersignClient {
 }
 
 function findSignal(chain: readonly Execution[], decisionId: string): RecordedSignal | undefined {
-  for (const { events } of chain.toReversed()) {
+  for (const { events, runId } of chain.toReversed()) {
     for (const event of events.toReversed()) {
       if (event.type !== 'signaled' || event.name !== signalNames.decide) continue;
       const { reading } = readSignal(event.input);
       if (!reading.ok || reading.decision.decisionId !== decisionId) continue;
-      return { decision: reading.decision, eventId: event.eventId, at: new Date(event.at).toISOString() };
+      const at = new Date(event.at).toISOString();
+      return { decision: reading.decision, temporalRunId: runId, eventId: event.eventId, at };
     }
   }
   return undefined;
@@ -236,7 +237,8 @@ async function start(
 
 function runsQuery({ status, spec, since }: ListRunsQuery): string {
   const types = Object.values(workflowTypes).map((type) => `'${type}'`);
-  const parts = [`WorkflowType IN (${types.join(', ')})`];
+  // the earlier executions of a run that continued as new are no runs of their own
+  const parts = [`WorkflowType IN (${types.join(', ')})`, `ExecutionStatus != 'ContinuedAsNew'`];
   if (status !== undefined) parts.push(statusQuery(status));
   if (spec !== undefined) parts.push(equals(searchAttributes.spec, spec));
   if (since !== undefined) parts.push(`StartTime >= '${new Date(since).toISOString()}'`);

@@ -92,6 +92,8 @@ export interface RunPage {
 /** A decision as it stands in history. */
 export interface RecordedSignal {
   decision: Decision;
+  /** the execution that it is in: event ids count from 1 in each */
+  temporalRunId: string;
   eventId: number;
   /** the event's time, ISO 8601 in UTC */
   at: string;

@@ -17,7 +17,7 @@ const longestChain = 1_000;
 
 /**
  * The executions of a run's chain, oldest first; a run that was reset comes before the one that replaced
- * it, cut. Empty when the workflow id is not known.
+ * it, cut, and after it those that had continued it. Empty when the workflow id is not known.
  */
 export async function readChain(client: Client, workflowId: string): Promise<Execution[]> {
   const chain: Execution[] = [];
@@ -26,13 +26,44 @@ export async function readChain(client: Client, workflowId: string): Promise<Exe
   while (runId !== undefined && chain.length < longestChain) {
     const events = await readEvents(client, workflowId, runId);
     if (events === undefined) break;
-    chain.unshift({ workflowId, runId, events, ...(cutAfter === undefined ? {} : { cutAfter }) });
-    const started = events.find((event) => event.type === 'run_started');
     const reset = events.findLast((event) => event.type === 'reset');
-    cutAfter = reset === undefined ? undefined : reset.eventId - 1;
+    const copied = reset === undefined ? undefined : reset.eventId - 1;
+    const lost = cutAfter === undefined ? [] : await readContinuations(client, workflowId, events);
+    chain.unshift(
+      {
+        ...{ workflowId, runId, events },
+        ...(cutAfter === undefined ? {} : { cutAfter }),
+        ...(copied === undefined ? {} : { copied }),
+      },
+      ...lost,
+    );
+    const started = events.find((event) => event.type === 'run_started');
+    cutAfter = copied;
     runId = reset?.baseRunId ?? started?.continuedRunId;
   }
   return chain;
+}
+
+/** The executions that had continued one that a reset cut: with it, all that they did was cut off. */
+async function readContinuations(
+  client: Client,
+  workflowId: string,
+  cut: readonly HistoryEvent[],
+): Promise<Execution[]> {
+  const found: Execution[] = [];
+  let runId = nextRunId(cut);
+  while (runId !== undefined && found.length < longestChain) {
+    const events = await readEvents(client, workflowId, runId);
+    if (events === undefined) break;
+    found.push({ workflowId, runId, events, cutAfter: 0 });
+    runId = nextRunId(events);
+  }
+  return found;
+}
+
+function nextRunId(events: readonly HistoryEvent[]): string | undefined {
+  const last = events.findLast((event) => event.type === 'run_continued');
+  return last?.type === 'run_continued' ? last.nextRunId : undefined;
 }
 
 async function currentRunId(client: Client, workflowId: string): Promise<string | undefined> {
@@ -184,7 +215,11 @@ function endBody(event: ProtoEvent): Body | undefined {
   const terminated = event.workflowExecutionTerminatedEventAttributes;
   if (terminated) return { type: 'run_terminated', reason: terminated.reason ?? '' };
   if (event.workflowExecutionTimedOutEventAttributes) return { type: 'run_timed_out' };
-  if (event.workflowExecutionContinuedAsNewEventAttributes) return { type: 'run_continued' };
+  const continued = event.workflowExecutionContinuedAsNewEventAttributes;
+  if (continued) {
+    const next = continued.newExecutionRunId;
+    return { type: 'run_continued', ...(next ? { nextRunId: next } : {}) };
+  }
   return undefined;
 }
 

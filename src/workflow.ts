@@ -1,4 +1,6 @@
 // The sandbox-safe door of the package: import it in your own Temporal workflows.
+export type { Carried } from './core/carried.ts';
+export { carry, continueRun, restore } from './workflows/carry.ts';
 export { childRun, type ChildRunOptions } from './workflows/child-run.ts';
 export { effect, gate, gated } from './workflows/primitives.ts';
 export type {

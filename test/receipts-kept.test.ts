@@ -10,6 +10,7 @@ const run: Run = {
   gates: new Map(),
   receipts: new Map(),
   names: new Map(),
+  resumed: new Map(),
 };
 
 function refuse(decisionId: string): void {

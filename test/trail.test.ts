@@ -257,7 +257,7 @@ test('P6: after a reset the cut facts stay, superseded; copied events are told o
   ];
   const facts = decodeTrail([
     { workflowId, runId: root, events: before, cutAfter: 3 },
-    { workflowId, runId: 'second', events: after },
+    { workflowId, runId: 'second', events: after, copied: 3 },
   ]);
   assert.deepEqual(
     facts.map(({ seq }) => seq),

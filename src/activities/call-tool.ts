@@ -22,6 +22,8 @@ export interface ToolCall {
   args: Json;
   key: string;
   context: Context;
+  /** after a workflow reset: since when the key may have been used already, in milliseconds since the epoch */
+  keysSince?: number;
   log: ToolContext['log'];
 }
 
@@ -165,14 +167,22 @@ async function ask({ tool, toolContext, args }: Attempt): Promise<Found> {
   return { found: 'unknown' };
 }
 
-/** @throws ApplicationFailure `effect_in_doubt` when the target may have forgotten the key of an earlier attempt */
-function checkKeyAge({ tool, context, firstStartedAt, clearBefore }: Attempt): void {
+/**
+ * A reset run does not see the attempts that it was reset from, so after one each key may be as old as the run.
+ * @throws ApplicationFailure `effect_in_doubt` when the target may have forgotten the key of an earlier attempt
+ */
+function checkKeyAge({ tool, context, firstStartedAt, clearBefore, keysSince }: Attempt): void {
   const ttl = keyTtlMs(tool.keyTtl);
-  if (ttl === undefined || clearBefore) return;
-  const age = Date.now() - firstStartedAt;
+  if (ttl === undefined || (clearBefore && keysSince === undefined)) return;
+  const age = Date.now() - Math.min(keysSince ?? Infinity, firstStartedAt);
   if (age < ttl) return;
+  const since = `${Math.round(age / 1_000)} s ago`;
+  const why =
+    keysSince === undefined
+      ? `the first one started ${since}`
+      : `the run was reset and began ${since}, so the key may have been used since then`;
   throw inDoubt(
-    `attempt ${context.info.attempt} was not made: the first one started ${Math.round(age / 1_000)} s ago, and ` +
+    `attempt ${context.info.attempt} was not made: ${why}, and ` +
       `"${tool.name}" says that its target may forget a key after ${Math.round(ttl / 1_000)} s`,
   );
 }

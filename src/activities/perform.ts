@@ -35,6 +35,7 @@ export function createPerform(deps: ActivityDeps) {
       args: input.arguments,
       key,
       context,
+      ...(input.keysSince === undefined ? {} : { keysSince: input.keysSince }),
       log: (message, fields) => deps.log(message, { tool: tool.name, idempotencyKey: key, ...fields }),
     });
     return {

@@ -41,6 +41,7 @@ export interface AcceptedDecision {
 
 export interface RefusedDecision {
   /** of the verdict's own event */
+  temporalRunId: string;
   eventId: number;
   code: RefusalCode;
   message?: string;
@@ -77,7 +78,7 @@ export function refusalOf(
     const { decision, code, message } = fact;
     if (decision === undefined || decision.key !== key || decision.decisionId !== decisionId) continue;
     const by = fact.by ?? { ...decision.by, verified: false };
-    found = { eventId: fact.eventId, code, decision, by, ...(message === undefined ? {} : { message }) };
+    found = { temporalRunId: fact.temporalRunId, eventId: fact.eventId, code, decision, by, ...(message === undefined ? {} : { message }) };
   }
   return found;
 }

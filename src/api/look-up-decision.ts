@@ -1,6 +1,7 @@
 // GET …/decisions/:decisionId: what became of a decision, from the trail alone, so that it is answered while
 // every worker is down. A decision that is in history without a verdict is still 202.
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { TrailFact } from '../core/trail-fact.ts';
 import type { Principal } from './auth.ts';
 import { lost, recorded, type Answered } from './decision-answer.ts';
 import { defaultReceiptBudgetMs, type ApiDeps } from './deps.ts';
@@ -37,7 +38,7 @@ export async function lookUpDecision(
 
   const refusal = refusalOf(trail, key, decisionId);
   // sent again after a refusal, it is judged again
-  const unjudged = refusal === undefined || (signal !== undefined && signal.eventId > refusal.eventId);
+  const unjudged = refusal === undefined || (signal !== undefined && isLater(trail, signal, refusal));
   if (!unjudged) return answerRefused(deps, gate, record, refusal);
   if (signal === undefined || signal.decision.key !== key) {
     // a run that ended without having asked there has no such approval
@@ -53,6 +54,19 @@ export async function lookUpDecision(
     place,
     outcome === undefined ? { state: 'cancelled', at: iso(deps.now()) } : winnerOf(outcome, gate),
   );
+}
+
+interface Place {
+  temporalRunId: string;
+  eventId: number;
+}
+
+/** Executions stand in a trail in their order; one that has no fact yet is the newest. */
+function isLater(trail: readonly TrailFact[], signal: Place, refusal: Place): boolean {
+  if (signal.temporalRunId === refusal.temporalRunId) return signal.eventId > refusal.eventId;
+  const first = ({ temporalRunId }: Place) => trail.findIndex((fact) => fact.temporalRunId === temporalRunId);
+  const signalled = first(signal);
+  return signalled === -1 || signalled > first(refusal);
 }
 
 /** A signal that came while a workflow task runs is in the history only after it, so that is waited for. */

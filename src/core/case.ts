@@ -153,6 +153,11 @@ export interface PerformInput {
   arguments: Json;
   payloadHash: string;
   grant?: Grant;
+  /**
+   * After a workflow reset: since when the execution that it cut off may have used this key. Milliseconds
+   * since the epoch.
+   */
+  keysSince?: number;
 }
 
 /** The result of the activity `perform`. */

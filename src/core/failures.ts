@@ -15,6 +15,7 @@ export type FailureCode =
   | 'payload_changed' // arguments at the activity do not hash to the grant's hash
   | 'preparation_failed' // the recording activity kept failing
   | 'effect_failed' // the target refused, clearly: it did not happen
+  | 'carry_too_large' // what a run would carry into its next execution is over 1 MiB
   | 'freeze_mismatch' // the workflow froze another payload than the API that asked for the approval
   | 'effect_in_doubt'; // it may or may not have happened
 

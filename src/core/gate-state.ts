@@ -21,6 +21,9 @@ export interface GateView {
   accepted?: Decision[];
 }
 
+/** Comments and amendments that are remembered, to tell one sent again; more are not a conversation. */
+export const acceptedKept = 50;
+
 /** How a gate stands after a decision of that kind was accepted; undefined: as before, pending. */
 export function stateAfter(kind: DecisionKind): Settlement['state'] | undefined {
   switch (kind) {

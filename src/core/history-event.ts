@@ -42,7 +42,7 @@ export type HistoryEvent = EventPlace &
     | { type: 'run_cancelled' }
     | { type: 'run_terminated'; reason: string }
     | { type: 'run_timed_out' }
-    | { type: 'run_continued' }
+    | { type: 'run_continued'; nextRunId?: string }
   );
 
 /** One execution of a chain, oldest first in a list. */
@@ -50,6 +50,8 @@ export interface Execution {
   workflowId: string;
   runId: string;
   events: HistoryEvent[];
-  /** events after this one were cut off by a reset */
+  /** events after this one were cut off by a reset; 0: all of it, it continues an execution that was cut */
   cutAfter?: number;
+  /** events up to this one were copied by a reset, from the execution that it cut */
+  copied?: number;
 }

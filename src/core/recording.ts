@@ -1,5 +1,6 @@
 // Sandbox-safe types. Inputs of the read-only activities. In the workflow types of countersign they are
 // local activities, whose inputs no history holds; in others they are ordinary ones.
+import type { Carried } from './carried.ts';
 import type { CaseRecord, Doubt, EffectOptions, GatePhase, SpecRef } from './case.ts';
 import type { Decision } from './decision.ts';
 import type { Json, JsonObject } from './json.ts';
@@ -73,6 +74,10 @@ export interface RunSpecInput {
   input: Json;
   trigger: JsonObject;
   startedBy: JsonObject;
+  /** Continue as new between two steps beyond so many events; default in policies.ts. */
+  continueAfterEvents?: number;
+  /** In an execution that continues another: the outputs of the steps that are done, and what is carried. */
+  continued?: { steps: Scope['steps']; carried: Carried };
 }
 
 /** A spec's output, resolved: the recorded result of `prepareStep` for `{output}`. */

@@ -1,8 +1,9 @@
 // The gates of one execution as a trail sees them: which decisions were queued, refused at once, judged,
 // or overtaken. It repeats what src/workflows/run.ts and gate.ts do, on events instead of live signals.
+import { gatesToCarry } from './carried.ts';
 import type { ApprovalMemo, CaseRecord, VerdictRecord } from './case.ts';
 import { sameDecision, type Decision } from './decision.ts';
-import { judgeDelivery, stateAfter, type GateView, type RunPlace } from './gate-state.ts';
+import { acceptedKept, judgeDelivery, stateAfter, type GateView, type RunPlace } from './gate-state.ts';
 import type { FailureInfo, HistoryEvent } from './history-event.ts';
 import type { Json } from './json.ts';
 import { memoFields } from './names.ts';
@@ -18,15 +19,16 @@ interface Queued {
   decision: Decision;
 }
 
-interface Gate extends GateView {
+export interface TrailGate extends GateView {
   frozen: CaseRecord;
   queue: Queued[];
 }
 
 export type TrailGates = ReturnType<typeof createTrailGates>;
 
-export function createTrailGates(place: RunPlace, emit: Emit) {
-  const gates = new Map<string, Gate>();
+/** @param carried what `carry()` of the execution gave that this one continues */
+export function createTrailGates(place: RunPlace, emit: Emit, carried: readonly TrailGate[] = []) {
+  const gates = new Map(carried.map((gate) => [gate.key, { ...gate, queue: [...gate.queue] }]));
   const inbox: SignalEvent[] = [];
 
   const refuse = (
@@ -34,7 +36,7 @@ export function createTrailGates(place: RunPlace, emit: Emit) {
     queued: Queued,
     code: RefusalCode,
     message: string,
-    gate?: Gate,
+    gate?: TrailGate,
   ): void => {
     const { decision, event } = queued;
     const body = { code, message, key: decision.key, decision, by: { ...decision.by, verified: false } };
@@ -49,11 +51,20 @@ export function createTrailGates(place: RunPlace, emit: Emit) {
     else if (delivery.action === 'take') gate?.queue.push(queued);
   };
 
-  const settle = (event: HistoryEvent, gate: Gate): void => {
+  const settle = (event: HistoryEvent, gate: TrailGate): void => {
     for (const queued of gate.queue.splice(0)) judge(event, queued);
   };
 
   return {
+    /** The gates as the execution that continues this one begins with them, by the rules of the workflow. */
+    carry(): TrailGate[] {
+      return gatesToCarry(gates.values()).map(({ gate: { frozen, queue }, view }) => ({
+        ...view,
+        frozen,
+        queue: [...queue],
+      }));
+    },
+
     /** A signal is in the history; the workflow sees it with its next task. */
     receive(event: SignalEvent): void {
       inbox.push(event);
@@ -113,7 +124,7 @@ export function createTrailGates(place: RunPlace, emit: Emit) {
       if (anew !== undefined) gate.frozen = anew;
       const state = stateAfter(decision.decision);
       if (state === undefined) {
-        gate.accepted = [...(gate.accepted ?? []), decision];
+        gate.accepted = [...(gate.accepted ?? []), decision].slice(-acceptedKept);
         return undefined;
       }
       gate.state = state;

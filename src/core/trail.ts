@@ -17,7 +17,7 @@ import type { Json, JsonObject } from './json.ts';
 import { activityNames, keyInSummary, memoFields, signalNames, workflowTypes } from './names.ts';
 import { idempotencyKey } from './position.ts';
 import type { FactBody, TrailFact, Trigger } from './trail-fact.ts';
-import { createTrailGates, type TrailGates } from './trail-gates.ts';
+import { createTrailGates, type TrailGate, type TrailGates } from './trail-gates.ts';
 import type { Actor } from './verdict.ts';
 
 /** Adds a fact at the place of an event. */
@@ -26,12 +26,11 @@ export type Emit = (event: HistoryEvent, body: FactBody, position?: string) => v
 /** @param executions the chain, oldest first (src/history.ts reads it) */
 export function decodeTrail(executions: readonly Execution[]): TrailFact[] {
   const facts: TrailFact[] = [];
-  let copied = 0; // events of the next execution that a reset copied from this one
+  const carriedBy = new Map<string, TrailGate[]>(); // by Temporal run id
   for (const execution of executions) {
-    const { runId, cutAfter } = execution;
-    const skip = copied;
+    const { runId, cutAfter, copied = 0 } = execution;
     const emit: Emit = (event, body, position) => {
-      if (event.eventId <= skip) return;
+      if (event.eventId <= copied) return;
       facts.push({
         seq: facts.length + 1,
         at: new Date(event.at).toISOString(),
@@ -42,8 +41,7 @@ export function decodeTrail(executions: readonly Execution[]): TrailFact[] {
         ...body,
       });
     };
-    decodeExecution(execution, emit);
-    copied = cutAfter ?? 0;
+    carriedBy.set(runId, decodeExecution(execution, emit, carriedBy));
   }
   return facts;
 }
@@ -68,7 +66,12 @@ interface Walk {
   waiting: (() => void)[];
 }
 
-function decodeExecution(execution: Execution, emit: Emit): void {
+/** @returns the gates that an execution which continues this one begins with */
+function decodeExecution(
+  execution: Execution,
+  emit: Emit,
+  carriedBy: ReadonlyMap<string, TrailGate[]>,
+): TrailGate[] {
   const started = execution.events.find((event) => event.type === 'run_started');
   const root = started?.handedDown?.root ?? started?.firstRunId ?? execution.runId;
   const place = { workflowId: execution.workflowId, root };
@@ -77,12 +80,13 @@ function decodeExecution(execution: Execution, emit: Emit): void {
     place,
     isOurs: Object.hasOwn(workflowTypes, started?.workflowType ?? ''),
     isSpecRun: started?.workflowType === workflowTypes.runSpec,
-    gates: createTrailGates(place, emit),
+    gates: createTrailGates(place, emit, carriedBy.get(started?.continuedRunId ?? '')),
     effects: new Map(),
     scheduled: new Map(),
     waiting: [],
   };
   for (const event of execution.events) step(walk, event);
+  return walk.gates.carry();
 }
 
 function step(walk: Walk, event: HistoryEvent): void {

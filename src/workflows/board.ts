@@ -1,7 +1,7 @@
 // Sandbox. What a run shows to those who ask Temporal and no worker: one memo field a gate, the search
 // attributes, and the readable page in the Temporal Web UI.
 import { defineSearchAttributeKey, SearchAttributeType } from '@temporalio/common';
-import { setCurrentDetails, upsertMemo, upsertSearchAttributes } from '@temporalio/workflow';
+import { setCurrentDetails, upsertMemo, upsertSearchAttributes, workflowInfo } from '@temporalio/workflow';
 import { oneLine, pendingMemo } from '../core/approval-memo.ts';
 import type { ApprovalMemo, CaseRecord, Doubt } from '../core/case.ts';
 import { approvalMemoField, searchAttributes } from '../core/names.ts';
@@ -43,24 +43,56 @@ export function takeOverPending(frozen: CaseRecord): void {
   showDetails();
 }
 
+/** Positions of the settled gates that the memo shows, the oldest first. */
+export function shownSettled(): string[] {
+  return [...settled];
+}
+
+/**
+ * Takes over what the execution before showed. Search attributes are kept by Temporal; the memo is kept by
+ * `continueRun()`, and of a plain continueAsNew it is as it was at the start, so what is missing is put back.
+ */
+export function takeOver(open: readonly CaseRecord[], ended: readonly ShownEnd[]): void {
+  for (const frozen of open) pending.set(frozen.position, frozen);
+  settled.push(...ended.map(({ position }) => position));
+  const fields: Record<string, ApprovalMemo> = {};
+  for (const frozen of open) fields[approvalMemoField(frozen.position)] = pendingMemo(frozen);
+  for (const { position, settlement } of ended) fields[approvalMemoField(position)] = settledMemo(settlement);
+  const memo = workflowInfo().memo ?? {};
+  const isMissing = Object.entries(fields).some(
+    ([field, { state }]) => (memo[field] as ApprovalMemo | undefined)?.state !== state,
+  );
+  if (isMissing) upsertMemo({ ...fields });
+  showDetails();
+}
+
+export interface ShownEnd {
+  position: string;
+  settlement: Settlement;
+}
+
 /** Shows a gate's end: one memo upsert. The caller says how the run goes on, with `showStatus`. */
 export function showSettled(position: string, settlement: Settlement): void {
   pending.delete(position);
   settled.push(position);
-  const { state, by, decisionId, at } = settlement;
-  const memo: ApprovalMemo = {
-    state,
-    at,
-    ...(by === undefined ? {} : { by: by.id }),
-    ...(decisionId === undefined ? {} : { decisionId }),
+  const fields: Record<string, ApprovalMemo | null> = {
+    [approvalMemoField(position)]: settledMemo(settlement),
   };
-  const fields: Record<string, ApprovalMemo | null> = { [approvalMemoField(position)]: memo };
   while (settled.length > settledKept) {
     const oldest = settled.shift();
     if (oldest !== undefined) fields[approvalMemoField(oldest)] = null;
   }
   upsertMemo(fields);
   showDetails();
+}
+
+function settledMemo({ state, by, decisionId, at }: Settlement): ApprovalMemo {
+  return {
+    state,
+    at,
+    ...(by === undefined ? {} : { by: by.id }),
+    ...(decisionId === undefined ? {} : { decisionId }),
+  };
 }
 
 /** The status after a settlement; `running` is told as waiting while other gates are open. */

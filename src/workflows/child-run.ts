@@ -6,6 +6,7 @@ import type { Json } from '../core/json.ts';
 import { memoFields } from '../core/names.ts';
 import { checkPayload } from './freeze.ts';
 import { currentRun, failure, releasePosition, takePosition } from './run.ts';
+import { working } from './standstill.ts';
 
 export interface ChildRunOptions {
   /** the arguments of the child workflow, JSON */
@@ -26,6 +27,14 @@ export async function childRun<Result = Json>(
   workflowType: string,
   options: ChildRunOptions = {},
 ): Promise<Result> {
+  return working(() => runChild<Result>(name, workflowType, options));
+}
+
+async function runChild<Result>(
+  name: string,
+  workflowType: string,
+  options: ChildRunOptions,
+): Promise<Result> {
   const run = currentRun();
   const position = takePosition(run, name);
   try {
@@ -34,12 +43,13 @@ export async function childRun<Result = Json>(
     if (problem !== undefined) throw failure('invalid_start', `child run "${position}": ${problem}`);
     const { args = [], taskQueue } = options;
     checkPayload(position, args);
+    const since = run.keysSince === undefined ? {} : { keysSince: run.keysSince };
     const prefix = run.prefix === undefined ? position : `${run.prefix}/${position}`;
     return (await executeChild(workflowType, {
       workflowId,
       args,
       ...(taskQueue === undefined ? {} : { taskQueue }),
-      memo: { [memoFields.root]: { root: run.root, prefix } },
+      memo: { [memoFields.root]: { root: run.root, prefix, ...since } },
       // after a reset of this run the old child may still be open; without this the reset run would fail
       workflowIdReusePolicy: 'TERMINATE_IF_RUNNING',
       parentClosePolicy: ParentClosePolicy.REQUEST_CANCEL,

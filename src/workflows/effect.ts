@@ -25,8 +25,15 @@ export function isInDoubt(error: unknown): error is ApplicationFailure {
   return error instanceof ApplicationFailure && error.type === ('effect_in_doubt' satisfies FailureCode);
 }
 
-/** @throws ApplicationFailure with a code of core/failures.ts; CancelledFailure when the run was cancelled before */
-export async function performEffect(frozen: FrozenEffect, grant: Grant | undefined): Promise<Json> {
+/**
+ * @param keysSince after a workflow reset: since when its key may have been used already (see Run)
+ * @throws ApplicationFailure with a code of core/failures.ts; CancelledFailure when the run was cancelled before
+ */
+export async function performEffect(
+  frozen: FrozenEffect,
+  grant: Grant | undefined,
+  keysSince: number | undefined,
+): Promise<Json> {
   if (CancellationScope.current().consideredCancelled)
     throw new CancelledFailure('cancelled before the effect');
   const { position, root, tool, payloadHash, effect } = frozen;
@@ -40,6 +47,7 @@ export async function performEffect(frozen: FrozenEffect, grant: Grant | undefin
     arguments: frozen.arguments,
     payloadHash,
     ...(grant === undefined ? {} : { grant }),
+    ...(keysSince === undefined ? {} : { keysSince }),
   };
   const { perform } = proxyActivities<{ perform: (input: PerformInput) => Promise<EffectRecord> }>({
     ...performPolicy(effect),

@@ -29,7 +29,8 @@ export async function performOrAsk(
   let attempt = frozen;
   for (let tries = 1; ; tries += 1) {
     try {
-      return await performEffect(attempt, grant);
+      // only the first try: then a person has said that it did not happen
+      return await performEffect(attempt, grant, tries === 1 ? currentRun().keysSince : undefined);
     } catch (error) {
       if (!isInDoubt(error)) throw error;
       // a target that takes the key, or can be asked, tells a second try from a new effect; another needs a new key
@@ -44,7 +45,7 @@ export async function performOrAsk(
         doubt,
         ...ask,
       };
-      const end = await openGate(`${position}/in-doubt`, proposal, { isSystemName: true });
+      const end = await openGate(`${position}/in-doubt`, proposal, (ended) => ended, { isSystemName: true });
       const { state } = end.settlement;
       if (state === 'responded') {
         showStatus('running');

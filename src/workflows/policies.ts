@@ -21,6 +21,19 @@ export const admitPolicy = {
 } satisfies LocalActivityOptions & ActivityOptions;
 
 /**
+ * A run of a spec continues as new between two steps beyond so many events, or when Temporal suggests it (at
+ * 4,096 by default, or by size; older servers never do). A tenth of the 51,200 at which Temporal ends a run, so
+ * that one step may still bring 45,000: 10,000 decisions, the most that a run takes, are fewer.
+ */
+export const continueAfterEvents = 5_000;
+
+/**
+ * What a run of a spec may hand to its next execution: its input, outputs and receipts. Three quarters of what
+ * Temporal takes as one payload (2 MiB); with more it stays in this execution.
+ */
+export const continuedInputBytes = 1536 * 1024;
+
+/**
  * One attempt is as long as the tool says. `perform` heartbeats every second, so a dead worker is noticed
  * after 4 s however long the tool may run. Backoff from 0.5 s to 1 min: a target that is down for
  * minutes is not lost, and not flooded.

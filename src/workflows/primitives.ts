@@ -1,14 +1,16 @@
 // Sandbox. The primitives for anyone's own Temporal workflow: `gate`, `effect`, `gated`.
-import type { CaseRecord, Grant } from '../core/case.ts';
+import type { Grant } from '../core/case.ts';
 import type { Decision } from '../core/decision.ts';
 import type { Json } from '../core/json.ts';
 import { showStatus } from './board.ts';
 import { checkPayload, recorded } from './freeze.ts';
-import { openGate } from './gate.ts';
+import { openGate, type GateEnd } from './gate.ts';
 import { performOrAsk } from './in-doubt.ts';
 import { freezePolicy } from './policies.ts';
 import { record } from './record.ts';
+import { keepRight, rightAt, useRight } from './rights.ts';
 import { currentRun, failure, releasePosition, takePosition } from './run.ts';
+import { working } from './standstill.ts';
 
 export interface GateProposal {
   tool: string;
@@ -39,9 +41,6 @@ export interface RefusedGate {
 
 export type GateResult = ApprovedGate | RefusedGate;
 
-/** Cases of approved gates of this run, by position: what `effect()` needs beside the grant. */
-const approved = new Map<string, CaseRecord>();
-
 /**
  * Freezes `proposal` and waits until a person decides on exactly that, or the deadline passes. Never
  * throws for a refusal. @throws ApplicationFailure `invalid_name`, `duplicate_position`, `unknown_tool`,
@@ -52,11 +51,14 @@ export async function gate(
   proposal: GateProposal,
   options: GateOptions = {},
 ): Promise<GateResult> {
-  const end = await openGate(name, { phase: 'before', ...proposal, ...options });
+  return openGate(name, { phase: 'before', ...proposal, ...options }, resultOf);
+}
+
+function resultOf(end: GateEnd): GateResult {
   showStatus('running');
   const { state } = end.settlement;
   if (state === 'approved' && end.grant !== undefined && end.decision !== undefined) {
-    approved.set(end.grant.position, end.case);
+    keepRight(end.grant.position, end.case);
     return { state, grant: end.grant, arguments: end.case.arguments ?? null, decision: end.decision };
   }
   return {
@@ -70,7 +72,12 @@ export async function gate(
  * must be the gate's. @throws ApplicationFailure with a code of core/failures.ts
  */
 export async function effect(name: string, tool: string, args: Json, grant?: Grant): Promise<Json> {
-  if (grant !== undefined) return effectWithGrant(name, tool, args, grant);
+  return working(() =>
+    grant === undefined ? ungated(name, tool, args) : effectWithGrant(name, tool, args, grant),
+  );
+}
+
+async function ungated(name: string, tool: string, args: Json): Promise<Json> {
   const run = currentRun();
   const position = takePosition(run, name);
   try {
@@ -98,22 +105,24 @@ export async function gated(
   proposal: GateProposal,
   options: GateOptions = {},
 ): Promise<(ApprovedGate & { output: Json }) | RefusedGate> {
-  const end = await gate(name, proposal, options);
-  if (end.state !== 'approved') return end;
-  const output = await effect(name, proposal.tool, end.arguments, end.grant);
-  return { ...end, output };
+  return openGate(name, { phase: 'before', ...proposal, ...options }, async (ended) => {
+    const end = resultOf(ended);
+    if (end.state !== 'approved') return end;
+    const output = await effect(name, proposal.tool, end.arguments, end.grant);
+    return { ...end, output };
+  });
 }
 
 async function effectWithGrant(name: string, tool: string, args: Json, grant: Grant): Promise<Json> {
-  const frozen = approved.get(grant.position);
-  if (frozen?.effect === undefined || grant.position.replace(/#\d+$/, '') !== name) {
+  const right = rightAt(grant.position);
+  if (right === undefined || grant.position.replace(/#\d+$/, '') !== name) {
     const why = `the grant for "${grant.position}" was used already, or is not of the gate "${name}"`;
     throw failure('grant_invalid', `effect "${name}": ${why}`);
   }
-  const { position, root, effect: options, policy } = frozen;
+  const { position, root, effect: options, ttlMs } = right;
   checkPayload(position, args);
-  approved.delete(position); // a grant is the right to one effect
+  useRight(position);
   const { payloadHash } = grant;
   const call = { position, root, tool, arguments: args, payloadHash, effect: options };
-  return performOrAsk(call, grant, { ttl: policy.ttlMs });
+  return performOrAsk(call, grant, { ttl: ttlMs });
 }

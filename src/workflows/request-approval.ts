@@ -27,7 +27,8 @@ export async function requestApproval(input: RequestApprovalInput): Promise<RunS
       root: fresh.root,
     });
     opened.frozen = { ...input.case, key, root: fresh.root };
-    opened.gate = { key, position: input.case.position, state: 'pending', queue: [] };
+    const { position } = input.case;
+    opened.gate = { key, position, name: position, state: 'pending', queue: [] };
     fresh.gates.set(key, opened.gate);
   });
   const { gate, frozen } = opened;

@@ -1,17 +1,21 @@
 // Sandbox. Runs a spec: its steps in order, each prepared and recorded before it acts.
-import { CancelledFailure } from '@temporalio/workflow';
+import { CancelledFailure, patched, workflowInfo } from '@temporalio/workflow';
+import type { Carried } from '../core/carried.ts';
 import type { SpecRef } from '../core/case.ts';
+import { utf8Length } from '../core/json-value.ts';
 import type { Json } from '../core/json.ts';
 import type { RunSpecInput, Scope } from '../core/recording.ts';
 import type { Actor } from '../core/verdict.ts';
 import type { ApprovalStep, Spec, Step, ToolStep } from '../core/spec/spec.ts';
 import { showStatus } from './board.ts';
+import { carry, continueWith, restore } from './carry.ts';
 import { checkPayload, recorded } from './freeze.ts';
 import { openGate, type GateEnd } from './gate.ts';
 import { performOrAsk } from './in-doubt.ts';
-import { freezePolicy } from './policies.ts';
+import { continueAfterEvents, continuedInputBytes, freezePolicy } from './policies.ts';
 import { record } from './record.ts';
 import { currentRun, failure, releasePosition, takePosition } from './run.ts';
+import { goOn } from './standstill.ts';
 
 /** How a spec run ends when it does not fail and Temporal does not cancel it; the result of the workflow. */
 export type RunSpecResult = { status: 'completed'; output?: Json } | RefusedEnd;
@@ -35,16 +39,19 @@ interface Context {
 
 /** @throws ApplicationFailure with a code of core/failures.ts; CancelledFailure */
 export async function runSpec(input: RunSpecInput): Promise<RunSpecResult> {
-  currentRun();
+  restore(continuedOf(input)?.carried);
   const problem = startProblem(input);
   if (problem !== undefined) throw failure('invalid_start', problem);
   const spec = input.spec as unknown as Spec;
   const context: Context = {
-    scope: { input: input.input, steps: {} },
+    scope: { input: input.input, steps: { ...input.continued?.steps } },
     ...(input.specRef === undefined ? {} : { spec: input.specRef }),
     ...(isActor(input.startedBy) ? { requestedBy: input.startedBy } : {}),
   };
-  for (const step of spec.steps) {
+  const done = Object.keys(context.scope.steps).length;
+  for (const [index, step] of spec.steps.entries()) {
+    if (index < done) continue;
+    if (index > done && isLong(input)) await continueIfItFits(input, context.scope);
     const end = await runStep(step, context);
     if ('end' in end) return end.end;
     context.scope.steps[step.id] = { output: end.output };
@@ -53,13 +60,29 @@ export async function runSpec(input: RunSpecInput): Promise<RunSpecResult> {
   return { status: 'completed', output: await resolveOutput(spec.output, context.scope) };
 }
 
+/** The first look of a run decides by `patched`, so that one recorded before there was this replays as it was. */
+function isLong({ continueAfterEvents: events = continueAfterEvents }: RunSpecInput): boolean {
+  const { continueAsNewSuggested, historyLength } = workflowInfo();
+  return (continueAsNewSuggested || historyLength > events) && patched('2026-11-29-continue-between-steps');
+}
+
+/** Between two steps nothing is open and nothing underway: outputs, counters and receipts are all there is. */
+async function continueIfItFits(input: RunSpecInput, { steps }: Scope): Promise<void> {
+  const carried = await carry();
+  const next: RunSpecInput = { ...input, continued: { steps, carried } };
+  if (utf8Length(JSON.stringify(next)) <= continuedInputBytes) await continueWith<typeof runSpec>([next]);
+  goOn();
+}
+
 async function runStep(step: Step, context: Context): Promise<StepEnd> {
   if ('approval' in step) return approvalStep(step, context);
   if (step.before === undefined) return { output: await plainStep(step, context) };
   const proposal = { tool: step.tool, arguments: step.with ?? {}, ...step.before.approve };
-  const end = await openGate(step.id, { phase: 'before', ...proposal, ...context });
+  const end = await openGate(step.id, { phase: 'before', ...proposal, ...context }, asItEnded);
   return endStep(end, () => performApproved(end));
 }
+
+const asItEnded = (end: GateEnd): GateEnd => end;
 
 /** Runs what a gate of phase `before` approved. */
 export async function performApproved({ case: frozen, grant }: GateEnd): Promise<Json> {
@@ -74,7 +97,7 @@ export async function performApproved({ case: frozen, grant }: GateEnd): Promise
 }
 
 async function approvalStep(step: ApprovalStep, context: Context): Promise<StepEnd> {
-  const end = await openGate(step.id, { phase: 'step', ...step.approval, ...context });
+  const end = await openGate(step.id, { phase: 'step', ...step.approval, ...context }, asItEnded);
   return endStep(end, () => Promise.resolve({ approved: true }));
 }
 
@@ -135,6 +158,11 @@ async function prepare(
   } finally {
     releasePosition(run, name);
   }
+}
+
+function continuedOf(input: unknown): { carried: Carried } | undefined {
+  const continued = isRecord(input) ? input['continued'] : undefined;
+  return isRecord(continued) ? (continued as unknown as { carried: Carried }) : undefined;
 }
 
 /**

@@ -8,8 +8,11 @@ import {
   defineSignal,
   setHandler,
   workflowInfo,
+  type CancellationScope,
 } from '@temporalio/workflow';
 import { workflowIdProblem } from '../core/approval-key.ts';
+import { carriedProblem, type Carried, type GateEnd } from '../core/carried.ts';
+import type { CaseRecord } from '../core/case.ts';
 import type { Decision } from '../core/decision.ts';
 import type { FailureCode } from '../core/failures.ts';
 import { judgeDelivery, type Delivery, type GateView, type RunPlace } from '../core/gate-state.ts';
@@ -25,6 +28,19 @@ export interface QueuedDecision {
 
 export interface OpenGate extends GateView {
   queue: QueuedDecision[];
+  /** what it was opened by */
+  name: string;
+  /** while it is open: as amended */
+  frozen?: CaseRecord;
+  /** until its caller has it */
+  end?: GateEnd;
+}
+
+/** A gate of the execution before, which waits here until it is asked for again. */
+export interface ResumedGate {
+  gate: OpenGate;
+  end: Promise<GateEnd>;
+  scope: CancellationScope;
 }
 
 export interface Run extends RunPlace {
@@ -34,6 +50,13 @@ export interface Run extends RunPlace {
   receipts: Map<string, Receipt>;
   /** how often a name was used, and whether its last use is still open */
   names: Map<string, { uses: number; open: boolean }>;
+  /** by name */
+  resumed: Map<string, ResumedGate>;
+  /**
+   * Milliseconds since the epoch: since when an execution that a workflow reset cut off may have used keys
+   * that this one uses again. Undefined where there was no reset.
+   */
+  keysSince?: number;
 }
 
 /** The answer of the query `state`. */
@@ -67,21 +90,14 @@ let current: Run | undefined;
 /**
  * The state of this run; the first call sets its signal and query handlers. `prepare` opens what is open
  * from the first event: signals that came before the handlers are delivered while they are set.
+ * @param carried what the execution before handed over, with `prepare` that takes it
  * @throws ApplicationFailure `invalid_start` for a run whose positions would start again under the same root
  */
-export function currentRun(prepare?: (run: Run) => void): Run {
+export function currentRun(prepare?: (run: Run) => void, carried?: Carried): Run {
   if (current !== undefined) return current;
-  const problem = chainProblem();
+  const run = newRun(carried);
+  const problem = chainProblem(run, carried);
   if (problem !== undefined) throw failure('invalid_start', problem);
-  const { workflowId, firstExecutionRunId } = workflowInfo();
-  const run: Run = {
-    workflowId,
-    root: firstExecutionRunId,
-    ...handedDown(),
-    gates: new Map(),
-    receipts: new Map(),
-    names: new Map(),
-  };
   current = run;
   prepare?.(run);
   setHandler(stateQuery, () => stateOf(run), { description: 'The gates of this run and how they stand.' });
@@ -94,16 +110,41 @@ export function currentRun(prepare?: (run: Run) => void): Run {
   return run;
 }
 
+export function hasBegun(): boolean {
+  return current !== undefined;
+}
+
+function newRun(carried: Carried | undefined): Run {
+  const { workflowId, firstExecutionRunId, originalExecutionRunId, runId, runStartTime } = workflowInfo();
+  const { keysSince, ...chain } = handedDown();
+  const own = originalExecutionRunId === runId ? undefined : runStartTime.getTime(); // a reset changed the id
+  const since = [keysSince, carried?.keysSince, own].filter((time) => time !== undefined);
+  return {
+    workflowId,
+    root: firstExecutionRunId,
+    ...chain,
+    gates: new Map(),
+    receipts: new Map(),
+    names: new Map(),
+    resumed: new Map(),
+    ...(since.length === 0 ? {} : { keysSince: Math.min(...since) }),
+  };
+}
+
 /** Ways to run again under the same root: a second round would have the first one's keys. */
-function chainProblem(): string | undefined {
+function chainProblem({ root }: Run, carried: Carried | undefined): string | undefined {
   const { cronSchedule, retryPolicy, continuedFromExecutionRunId } = workflowInfo();
   const why = 'the same keys would be used again';
   if (cronSchedule !== undefined && cronSchedule !== '') {
     return `a run takes no cron schedule: with each tick ${why}; use a Temporal Schedule`;
   }
   if (retryPolicy !== undefined) return `a run takes no workflow retry policy: with each retry ${why}`;
+  if (carried !== undefined) {
+    return carriedProblem(carried, { root, continuedFrom: continuedFromExecutionRunId });
+  }
   if (continuedFromExecutionRunId !== undefined) {
-    return `a run that uses gates or effects does not continue as new: ${why}; start a child or another run`;
+    const remedy = 'hand what carry() gives to the next execution, which begins with restore()';
+    return `a run that continued as new began without what was carried: ${why}; ${remedy}`;
   }
   return undefined;
 }
@@ -135,12 +176,13 @@ export function takePosition(run: Run, name: string, isSystemName = false): stri
  * What a parent handed down (DESIGN §4): a parent that is reset starts its children anew, with new run ids,
  * and the child's effects must keep their keys. Taken only by a run that has a parent.
  */
-function handedDown(): { root?: string; prefix?: string } {
+function handedDown(): Pick<Run, 'prefix' | 'keysSince'> & { root?: string } {
   const { parent, memo } = workflowInfo();
   const given = parent === undefined ? undefined : memo?.[memoFields.root];
   if (typeof given !== 'object' || given === null) return {};
-  const { root, prefix } = given as Record<string, unknown>;
-  return typeof root === 'string' && typeof prefix === 'string' ? { root, prefix } : {};
+  const { root, prefix, keysSince } = given as Record<string, unknown>;
+  if (typeof root !== 'string' || typeof prefix !== 'string') return {};
+  return { root, prefix, ...(typeof keysSince === 'number' ? { keysSince } : {}) };
 }
 
 export function releasePosition(run: Run, name: string): void {

@@ -341,7 +341,7 @@ export function createFakeClient(now: () => number) {
       const decision = runs.get(runId)?.signals.findLast((signal) => signal.decisionId === decisionId);
       if (decision === undefined) return undefined;
       const { eventId, at } = must(runId).signalled.get(decision) ?? { eventId: 0, at: '' };
-      return { decision, eventId, at };
+      return { decision, temporalRunId: must(runId).root, eventId, at };
     },
     async checkHealth() {
       reach('checkHealth');

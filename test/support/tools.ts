@@ -45,6 +45,14 @@ export function testTools(ledgerUrl: string): Tool[] {
       run: ({ signal }, args) => send(`${ledgerUrl}/plain`, args, signal),
     },
     {
+      // Takes an argument of any size, to come near the limits of a payload.
+      name: 'payments.gift',
+      arguments: z.strictObject({ order: z.string(), note: z.string() }),
+      idempotency: 'key',
+      requiresApproval: true,
+      run: keyed,
+    },
+    {
       // Needs nobody's approval; also stands in for a model, whose answer must not be asked for again.
       name: 'notify.send',
       arguments: z.looseObject({}),

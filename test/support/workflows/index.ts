@@ -4,3 +4,5 @@
 export * from '../../../src/workflows/index.ts';
 // eslint-disable-next-line no-restricted-syntax -- the same
 export * from './own.ts';
+// eslint-disable-next-line no-restricted-syntax -- the same
+export * from './carried.ts';
