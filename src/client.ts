@@ -12,6 +12,7 @@ import {
   WorkflowExecutionAlreadyStartedError,
   WorkflowNotFoundError,
   type Client,
+  type WorkflowHandle,
   type WorkflowStartOptions,
 } from '@temporalio/client';
 import {
@@ -37,7 +38,7 @@ import {
 import type { Execution } from './core/history-event.ts';
 import type { RequestApprovalInput, RunSpecInput } from './core/recording.ts';
 import { readSignal } from './core/signal.ts';
-import { decodeTrail } from './core/trail.ts';
+import { decodeKnown, decodeTrail } from './core/trail.ts';
 import type { Receipt } from './core/verdict.ts';
 import { readChain } from './history.ts';
 import { describeExecution, type ExecutionInfo } from './run-description.ts';
@@ -111,6 +112,21 @@ export function createClient(options: ClientOptions): CountersignClient {
       }),
 
     listRuns: (query) => list(runsQuery(query), query.pageSize, query.cursor),
+
+    listChanged: ({ closedSince, pageSize, cursor }) => {
+      const since = new Date(closedSince).toISOString();
+      const query = `${ofCountersign} AND (ExecutionStatus = 'Running' OR CloseTime >= '${since}')`;
+      return list(query, pageSize, cursor);
+    },
+
+    readFacts: ({ runId, temporalRunId }, longerThan) =>
+      call(async () => {
+        const handle = client.workflow.getHandle(runId, temporalRunId);
+        const historyLength = await lengthOf(handle);
+        if (historyLength <= longerThan) return undefined;
+        const known = decodeKnown(await readChain(client, runId, temporalRunId));
+        return { historyLength, facts: known.filter(({ fact }) => fact.temporalRunId === temporalRunId) };
+      }, 4 * deadlineMs),
 
     listAwaiting: ({ spec, tool, pageSize, cursor }) => {
       const parts = [
@@ -234,9 +250,25 @@ async function start(
   }
 }
 
+/** 0 when nothing is kept of it. */
+async function lengthOf(handle: WorkflowHandle): Promise<number> {
+  try {
+    return (await handle.describe()).historyLength;
+  } catch (error) {
+    if (error instanceof WorkflowNotFoundError) return 0;
+    throw error;
+  }
+}
+
+/** Runs of our own types, and of the user's that have asked at least once: the first gate sets the attribute. */
+const ofCountersign =
+  `(WorkflowType IN (${Object.values(workflowTypes)
+    .map((type) => `'${type}'`)
+    .join(', ')}) ` + `OR ${searchAttributes.status} IS NOT NULL)`;
+
 function runsQuery({ status, spec, since }: ListRunsQuery): string {
-  const types = Object.values(workflowTypes).map((type) => `'${type}'`);
-  const parts = [`WorkflowType IN (${types.join(', ')})`];
+  // of a run that continued as new, the execution that goes on is the run
+  const parts = [ofCountersign, `ExecutionStatus != 'ContinuedAsNew'`];
   if (status !== undefined) parts.push(statusQuery(status));
   if (spec !== undefined) parts.push(equals(searchAttributes.spec, spec));
   if (since !== undefined) parts.push(`StartTime >= '${new Date(since).toISOString()}'`);

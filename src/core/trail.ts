@@ -16,7 +16,7 @@ import type { Execution, FailureInfo, HistoryEvent } from './history-event.ts';
 import type { Json, JsonObject } from './json.ts';
 import { activityNames, keyInSummary, memoFields, signalNames, workflowTypes } from './names.ts';
 import { idempotencyKey } from './position.ts';
-import type { FactBody, TrailFact, Trigger } from './trail-fact.ts';
+import type { FactBody, KnownFact, TrailFact, Trigger } from './trail-fact.ts';
 import { createTrailGates, type TrailGates } from './trail-gates.ts';
 import type { Actor } from './verdict.ts';
 
@@ -25,14 +25,23 @@ export type Emit = (event: HistoryEvent, body: FactBody, position?: string) => v
 
 /** @param executions the chain, oldest first (src/history.ts reads it) */
 export function decodeTrail(executions: readonly Execution[]): TrailFact[] {
-  const facts: TrailFact[] = [];
+  return decodeKnown(executions).map(({ fact }) => fact);
+}
+
+/** The trail, each fact with the time at which it could be known; that only grows. */
+export function decodeKnown(executions: readonly Execution[]): KnownFact[] {
+  const facts: KnownFact[] = [];
+  let knownAt = 0;
+  const see = (event: HistoryEvent): void => {
+    knownAt = Math.max(knownAt, event.knownAt ?? event.at);
+  };
   let copied = 0; // events of the next execution that a reset copied from this one
   for (const execution of executions) {
     const { runId, cutAfter } = execution;
     const skip = copied;
     const emit: Emit = (event, body, position) => {
       if (event.eventId <= skip) return;
-      facts.push({
+      const fact = {
         seq: facts.length + 1,
         at: new Date(event.at).toISOString(),
         ...(position === undefined ? {} : { position }),
@@ -40,9 +49,10 @@ export function decodeTrail(executions: readonly Execution[]): TrailFact[] {
         eventId: event.eventId,
         ...(cutAfter !== undefined && event.eventId > cutAfter ? { superseded: true as const } : {}),
         ...body,
-      });
+      };
+      facts.push({ fact, knownAt });
     };
-    decodeExecution(execution, emit);
+    decodeExecution(execution, emit, see);
     copied = cutAfter ?? 0;
   }
   return facts;
@@ -68,7 +78,7 @@ interface Walk {
   waiting: (() => void)[];
 }
 
-function decodeExecution(execution: Execution, emit: Emit): void {
+function decodeExecution(execution: Execution, emit: Emit, see: (event: HistoryEvent) => void): void {
   const started = execution.events.find((event) => event.type === 'run_started');
   const root = started?.handedDown?.root ?? started?.firstRunId ?? execution.runId;
   const place = { workflowId: execution.workflowId, root };
@@ -82,7 +92,10 @@ function decodeExecution(execution: Execution, emit: Emit): void {
     scheduled: new Map(),
     waiting: [],
   };
-  for (const event of execution.events) step(walk, event);
+  for (const event of execution.events) {
+    see(event);
+    step(walk, event);
+  }
 }
 
 function step(walk: Walk, event: HistoryEvent): void {
