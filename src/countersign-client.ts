@@ -4,7 +4,7 @@ import type { ApprovalMemo, CaseRecord, SpecRef } from './core/case.ts';
 import type { Decision } from './core/decision.ts';
 import type { Json } from './core/json.ts';
 import type { Spec } from './core/spec/spec.ts';
-import type { TrailFact, Trigger } from './core/trail-fact.ts';
+import type { KnownFact, TrailFact, Trigger } from './core/trail-fact.ts';
 import type { Actor, Receipt } from './core/verdict.ts';
 
 /** Temporal could not be reached, or its answer was lost: what was asked may or may not have happened. */
@@ -113,6 +113,19 @@ export interface CountersignClient {
   listRuns(query: ListRunsQuery): Promise<RunPage>;
   /** Open runs with at least one pending approval, newest run first. */
   listAwaiting(query: { spec?: string; tool?: string; pageSize: number; cursor?: string }): Promise<RunPage>;
+  /**
+   * Executions that are open or were closed at or after `closedSince` (milliseconds), each a row of its own: a
+   * run that continued as new or was reset has several. Lags behind by a second or so.
+   */
+  listChanged(query: { closedSince: number; pageSize: number; cursor?: string }): Promise<RunPage>;
+  /**
+   * The facts that one execution added to its chain, and the length of its history; undefined when that is
+   * not above `longerThan`, or nothing is kept of it.
+   */
+  readFacts(
+    execution: Pick<RunDescription, 'runId' | 'temporalRunId'>,
+    longerThan: number,
+  ): Promise<{ historyLength: number; facts: KnownFact[] } | undefined>;
   /** The facts of the whole chain so far; empty when there is no such run. */
   readTrail(runId: string): Promise<TrailFact[]>;
   /** True only when Temporal has the signal in history; false: no open run of that id. */

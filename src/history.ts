@@ -18,10 +18,11 @@ const longestChain = 1_000;
 /**
  * The executions of a run's chain, oldest first; a run that was reset comes before the one that replaced
  * it, cut, and after it those that had continued it. Empty when the workflow id is not known.
+ * @param last Temporal run id of the last execution; default: the current one
  */
-export async function readChain(client: Client, workflowId: string): Promise<Execution[]> {
+export async function readChain(client: Client, workflowId: string, last?: string): Promise<Execution[]> {
   const chain: Execution[] = [];
-  let runId = await currentRunId(client, workflowId);
+  let runId = last ?? (await currentRunId(client, workflowId));
   let cutAfter: number | undefined;
   while (runId !== undefined && chain.length < longestChain) {
     const events = await readEvents(client, workflowId, runId);
@@ -80,11 +81,20 @@ async function readEvents(client: Client, workflowId: string, runId: string) {
     const history = await client.workflow.getHandle(workflowId, runId).fetchHistory();
     const { payloadCodecs } = client.options.loadedDataConverter;
     for (const codec of payloadCodecs.toReversed()) await decodePayloads(history, codec);
-    return (history.events ?? []).flatMap(toEvent);
+    return withKnownTimes(history.events ?? []);
   } catch (error) {
     if (error instanceof WorkflowNotFoundError) return undefined;
     throw error;
   }
+}
+
+/** No event could be read before those that stand before it, the ones that no trail is made of included. */
+function withKnownTimes(events: readonly ProtoEvent[]): HistoryEvent[] {
+  let knownAt = 0;
+  return events.flatMap((event) => {
+    knownAt = Math.max(knownAt, millis(event.eventTime));
+    return toEvent(event).map((one) => ({ ...one, knownAt }));
+  });
 }
 
 /** Undoes one payload codec, in place, wherever a payload stands; the workflow saw the decoded ones. */

@@ -27,7 +27,7 @@ await startWorker({ address, namespace, taskQueue, secretsFile, ledgerUrl: ledge
 /** The pass without a workflow cache repeats every server test; a tenth of the crowd's keys shows the same there. */
 const keys = process.env['COUNTERSIGN_TEST_CACHE'] === '0' ? 10 : 100;
 
-test('P2: 50 approve and 50 reject at once, on each of 100 keys: it has one winner, and everybody is told', async () => {
+test('P2: 50 approve and 50 reject at once, on each of 100 keys: it has one winner, and everybody is told (case 15)', async () => {
   // key by key, 100 requests in flight: more keys at a time make no gate any more contended
   for (let key = 0; key < keys; key += 1) {
     await decideByAll(await startGate(temporal, countersign, 'crowd'));

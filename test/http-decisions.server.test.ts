@@ -247,7 +247,7 @@ test('P6: a decision whose confirmation was lost is never a false yes, and is on
   }
 });
 
-test('P8: an unknown key, a finished run and another position of it are told apart as far as they may be', async () => {
+test('P8: an unknown key, a finished run and another position of it are told apart as far as they may be (case 37)', async () => {
   const unknown = [never, 'no-key', 'a.b.c', `${'x'.repeat(700)}`];
   for (const key of unknown) await assertNotFound(key);
   // nobody's decision has started a run
@@ -311,7 +311,7 @@ test('P8: deciding an expired gate is 404, one that its run took with it 409; bo
   assert.equal((await api.call('GET', `/approvals/${ended.key}`)).body['state'], 'cancelled');
 });
 
-test('P8: a request that is malformed, too large or without its hash decides nothing and leaves no fact', async () => {
+test('P8: a request that is malformed, too large or without its hash decides nothing and leaves no fact (cases 1 and 47)', async () => {
   const gate = await start('bad-requests');
   const path = `/approvals/${gate.key}/approve`;
   const hash = gate.hash;
@@ -376,7 +376,7 @@ function endless(): ReadableStream<Uint8Array> {
   });
 }
 
-test('P8: a run that was deleted, as after its retention, is as unknown as one that never was', async () => {
+test('P8: a run that was deleted, as after its retention, is as unknown as one that never was (case 37)', async () => {
   const gone = async (): Promise<boolean> => (await countersign.describeRun(deleted.runId)) === undefined;
   await eventually(gone, { message: 'the deletion', timeoutMs: 120_000 });
   await assertNotFound(deleted.key);

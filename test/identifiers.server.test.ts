@@ -48,7 +48,7 @@ const ids: [string, (unique: string) => string][] = [
 ];
 
 for (const [title, idOf] of ids) {
-  test(`P6: a run id with ${title} is intact from start to trail`, async () => {
+  test(`P6: a run id with ${title} is intact from start to trail (case 48)`, async () => {
     const id = idOf(temporal.id('id'));
     const body = { spec: refundSpec, input: { order: id }, id };
     const started = await api.call('POST', '/runs', { body });
@@ -131,7 +131,7 @@ const reasons: [string, string][] = [
 ];
 
 for (const [title, reason] of reasons) {
-  test(`P6: a reason with ${title} is recorded to the character, by HTTP and by signal`, async () => {
+  test(`P6: a reason with ${title} is recorded to the character, by HTTP and by signal (case 48)`, async () => {
     for (const door of ['http', 'signal']) {
       const runId = temporal.id('reason');
       const body = { spec: refundSpec, input: { order: runId }, id: runId };

@@ -166,7 +166,7 @@ test('P8: a good decision under a bad header counts', async () => {
   await assertHealthy(gate.runId);
 });
 
-test('P8: 300 refused signals, then a good one: it counts', async () => {
+test('P8: 300 refused signals, then a good one: it counts (case 38)', async () => {
   const gate = await start('refused-300');
   const other = { ...gate, key: approvalKey({ workflowId: gate.runId, position: 'later', root: gate.root }) };
   const refused = Array.from({ length: 100 }, () => [

@@ -33,7 +33,7 @@ async function gateAt(runId: string, position: string): Promise<SeenGate> {
   return eventually(find, { message: `the gate "${position}" of run "${runId}"` });
 }
 
-test('P2: the same request three times at once, and again after the end, is one decision with one answer', async () => {
+test('P2: the same request three times at once, and again after the end, is one decision with one answer (case 16)', async () => {
   for (const idempotencyKey of ['"k-1"', undefined]) {
     const gate = await start('thrice');
     const { runId } = gate;
@@ -83,7 +83,7 @@ test('P2: a decision has one time, whichever worker tells it', async () => {
   await client.workflow.getHandle(runId).terminate();
 });
 
-test('P2: an Idempotency-Key stands for one decision: the other one under it is 422, before and after the end', async () => {
+test('P2: an Idempotency-Key stands for one decision: the other one under it is 422, before and after the end (case 16)', async () => {
   const gate = await start('reused');
   const { runId } = gate;
   const key = { idempotencyKey: 'once' };
@@ -239,7 +239,7 @@ test('P2: an approval sent before anything was proposed approves none of what is
   assert.deepEqual([...(await linesOf(ledger, `${runId}/x`)), ...(await linesOf(ledger, `${runId}/y`))], []);
 });
 
-test('P2: a decision while the run is completing is 200 or 409, and a late one starts no run', async () => {
+test('P2: a decision while the run is completing is 200 or 409, and a late one starts no run (case 39)', async () => {
   for (let round = 0; round < 20; round += 1) {
     const gate = await start('closing', questionSpec);
     const { runId } = gate;

@@ -47,7 +47,7 @@ function startBuild(number: number) {
   return spawnWorker(settings, { COUNTERSIGN_TEST_BUNDLE: code });
 }
 
-test('P9: ten restarts with other builds of the same spec, killed and stopped, change nothing for an open gate', async () => {
+test('P9: ten restarts with other builds of the same spec, killed and stopped, change nothing for an open gate (case 46)', async () => {
   const tools = testTools(ledger.url);
   const known = await openSpecRegistry({
     folder: specFolder({ 'a.yaml': original }),

@@ -7,6 +7,7 @@ import type { Spec } from '../core/spec/spec.ts';
 import type { FreezeRequest } from '../freeze-request.ts';
 import type { Principal } from './auth.ts';
 import type { Decider } from './decide.ts';
+import type { SweepOptions } from './fact-sweep.ts';
 import type { StartDesk } from './start-once.ts';
 
 /** The specs that can be started by name. */
@@ -37,6 +38,8 @@ export interface ApiDeps {
   receiptBudgetMs?: number;
   /** Between two looks at a run that somebody follows: at first, and while nothing happens. Default 200 and 2,000. */
   followPausesMs?: { first: number; longest: number };
+  /** How `GET /events` looks at the runs. */
+  allEvents?: SweepOptions;
   /** Between two heartbeats of an event stream. Default 15,000. */
   heartbeatMs?: number;
 }

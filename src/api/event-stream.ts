@@ -2,9 +2,10 @@
 // event only when the listener has room, so a slow one costs no memory, and stops with the listener.
 import type { TrailFact } from '../core/trail-fact.ts';
 
+/** Without an id a listener's place stays where it was; without a fact only its place moves. */
 export interface ServerEvent {
-  id: string;
-  fact: TrailFact & { runId?: string };
+  id?: string;
+  fact?: TrailFact & { runId?: string };
 }
 
 /** 15 s: proxies cut a silent connection after 30 to 60. */
@@ -54,6 +55,7 @@ export function eventStream(
 }
 
 function eventText({ id, fact }: ServerEvent): string {
+  const place = id === undefined ? '' : `id: ${id}\n`;
   // JSON has no line breaks of its own
-  return `id: ${id}\nevent: ${fact.type}\ndata: ${JSON.stringify(fact)}\n\n`;
+  return fact === undefined ? `${place}\n` : `${place}event: ${fact.type}\ndata: ${JSON.stringify(fact)}\n\n`;
 }

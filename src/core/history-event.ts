@@ -14,6 +14,11 @@ interface EventPlace {
   eventId: number;
   /** milliseconds since the epoch */
   at: number;
+  /**
+   * When it could be read at the latest, milliseconds: an event that Temporal held back while a workflow task
+   * ran keeps its own time, and comes after later ones. Absent: `at`.
+   */
+  knownAt?: number;
 }
 
 export type HistoryEvent = EventPlace &

@@ -84,3 +84,13 @@ export type FactBody =
   | { type: 'run_continued' };
 
 export type TrailFact = FactPlace & FactBody;
+
+/**
+ * A fact, and when it could be known: the time of the event that told it, never before that of the fact
+ * before it. `at` is no such order: a decision that waited for its worker keeps the time at which it was sent.
+ */
+export interface KnownFact {
+  fact: TrailFact;
+  /** milliseconds since the epoch */
+  knownAt: number;
+}

@@ -16,7 +16,7 @@ import type { Execution, FailureInfo, HistoryEvent } from './history-event.ts';
 import type { Json, JsonObject } from './json.ts';
 import { activityNames, keyInSummary, memoFields, signalNames, workflowTypes } from './names.ts';
 import { idempotencyKey } from './position.ts';
-import type { FactBody, TrailFact, Trigger } from './trail-fact.ts';
+import type { FactBody, KnownFact, TrailFact, Trigger } from './trail-fact.ts';
 import { createTrailGates, type TrailGate, type TrailGates } from './trail-gates.ts';
 import type { Actor } from './verdict.ts';
 
@@ -25,13 +25,22 @@ export type Emit = (event: HistoryEvent, body: FactBody, position?: string) => v
 
 /** @param executions the chain, oldest first (src/history.ts reads it) */
 export function decodeTrail(executions: readonly Execution[]): TrailFact[] {
-  const facts: TrailFact[] = [];
+  return decodeKnown(executions).map(({ fact }) => fact);
+}
+
+/** The trail, each fact with the time at which it could be known; that only grows. */
+export function decodeKnown(executions: readonly Execution[]): KnownFact[] {
+  const facts: KnownFact[] = [];
+  let knownAt = 0;
+  const see = (event: HistoryEvent): void => {
+    knownAt = Math.max(knownAt, event.knownAt ?? event.at);
+  };
   const carriedBy = new Map<string, TrailGate[]>(); // by Temporal run id
   for (const execution of executions) {
     const { runId, cutAfter, copied = 0 } = execution;
     const emit: Emit = (event, body, position) => {
       if (event.eventId <= copied) return;
-      facts.push({
+      const fact = {
         seq: facts.length + 1,
         at: new Date(event.at).toISOString(),
         ...(position === undefined ? {} : { position }),
@@ -39,9 +48,10 @@ export function decodeTrail(executions: readonly Execution[]): TrailFact[] {
         eventId: event.eventId,
         ...(cutAfter !== undefined && event.eventId > cutAfter ? { superseded: true as const } : {}),
         ...body,
-      });
+      };
+      facts.push({ fact, knownAt });
     };
-    carriedBy.set(runId, decodeExecution(execution, emit, carriedBy));
+    carriedBy.set(runId, decodeExecution(execution, { emit, see, carriedBy }));
   }
   return facts;
 }
@@ -50,6 +60,12 @@ interface Effect {
   input: PerformInput;
   key: string;
   attempts: number;
+}
+
+interface Decoding {
+  emit: Emit;
+  see: (event: HistoryEvent) => void;
+  carriedBy: ReadonlyMap<string, TrailGate[]>;
 }
 
 interface Walk {
@@ -67,11 +83,7 @@ interface Walk {
 }
 
 /** @returns the gates that an execution which continues this one begins with */
-function decodeExecution(
-  execution: Execution,
-  emit: Emit,
-  carriedBy: ReadonlyMap<string, TrailGate[]>,
-): TrailGate[] {
+function decodeExecution(execution: Execution, { emit, see, carriedBy }: Decoding): TrailGate[] {
   const started = execution.events.find((event) => event.type === 'run_started');
   const root = started?.handedDown?.root ?? started?.firstRunId ?? execution.runId;
   const place = { workflowId: execution.workflowId, root };
@@ -85,7 +97,10 @@ function decodeExecution(
     scheduled: new Map(),
     waiting: [],
   };
-  for (const event of execution.events) step(walk, event);
+  for (const event of execution.events) {
+    see(event);
+    step(walk, event);
+  }
   return walk.gates.carry();
 }
 

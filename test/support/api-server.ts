@@ -28,6 +28,8 @@ export interface ApiServerOptions {
   receiptBudgetMs?: number;
   /** Of each Temporal call. Default 30 s, so that a slow machine makes no 503; the product's is 5 s. */
   deadlineMs?: number;
+  /** of the event streams; default: the product's own */
+  events?: Pick<ApiDeps, 'heartbeatMs' | 'allEvents' | 'followPausesMs'>;
   /** puts something between the API and Temporal */
   wrapClient?: (client: CountersignClient) => CountersignClient;
 }
@@ -47,7 +49,7 @@ export interface ApiServer {
   logged: Record<string, unknown>[];
   call(method: string, path: string, more?: HttpCall): Promise<Answer>;
   /** The answer unread: an event stream. */
-  open(path: string, as?: string): Promise<Response>;
+  open(path: string, as?: string, lastEventId?: string): Promise<Response>;
   approve(gate: { key: string; hash: string }, more?: HttpCall): Promise<Answer>;
   reject(gate: { key: string }, more?: HttpCall): Promise<Answer>;
   /** The answer; where it was 202, what its Location says in the end. Needs a worker. */
@@ -94,6 +96,7 @@ export async function startApi(
     log: (fields) => logged.push(fields),
     now: () => Date.now(),
     receiptBudgetMs,
+    ...options.events,
   };
   const server = await serveApp(buildApp(deps));
   let closed: Promise<void> | undefined;
@@ -127,8 +130,13 @@ export async function startApi(
     url: server.url,
     logged,
     call,
-    open: (path, as = 'ann') =>
-      fetch(server.url + path, { headers: { authorization: `Bearer ${tokens.get(as)}` } }),
+    open: (path, as = 'ann', lastEventId) =>
+      fetch(server.url + path, {
+        headers: {
+          authorization: `Bearer ${tokens.get(as)}`,
+          ...(lastEventId === undefined ? {} : { 'last-event-id': lastEventId }),
+        },
+      }),
     approve: ({ key, hash }, more = {}) =>
       call('POST', `/approvals/${key}/approve`, {
         ...more,

@@ -15,6 +15,7 @@ export function listen(response: Response) {
   const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
   let text = '';
   let comments = 0;
+  let place = '';
 
   /** The next block between blank lines; undefined at the end of the stream. */
   async function block(): Promise<string | undefined> {
@@ -33,8 +34,14 @@ export function listen(response: Response) {
 
   async function next(): Promise<HeardEvent | undefined> {
     for (let found = await block(); found !== undefined; found = await block()) {
-      if (found.startsWith(':')) comments += 1;
-      else return parse(found);
+      if (found.startsWith(':')) {
+        comments += 1;
+        continue;
+      }
+      const { id, data, type } = parse(found);
+      // as WHATWG HTML, 9.2 has it: an event without an id leaves the place, one without data only moves it
+      if (id !== undefined) place = id;
+      if (data !== undefined) return { id: id ?? '', type, data };
     }
     return undefined;
   }
@@ -62,19 +69,25 @@ export function listen(response: Response) {
       assert.equal(found, ':');
     },
     comments: () => comments,
+    /** what a browser would send as Last-Event-ID */
+    place: () => place,
     leave: () => reader.cancel(),
   };
 }
 
-function parse(text: string): HeardEvent {
+function parse(text: string) {
   const fields = new Map(
     text.split('\n').map((line) => {
       const colon = line.indexOf(': ');
       return [line.slice(0, colon), line.slice(colon + 2)] as const;
     }),
   );
-  const data = JSON.parse(fields.get('data') ?? '') as Record<string, unknown>;
-  return { id: fields.get('id') ?? '', type: fields.get('event') ?? '', data };
+  const data = fields.get('data');
+  return {
+    id: fields.get('id'),
+    type: fields.get('event') ?? '',
+    data: data === undefined ? undefined : (JSON.parse(data) as Record<string, unknown>),
+  };
 }
 
 async function withPatience<T>(work: Promise<T>): Promise<T> {

@@ -8,6 +8,8 @@ const defaultTimeoutMs = 60_000;
 
 export interface EventuallyOptions {
   timeoutMs?: number;
+  /** Between two looks, where one costs more than usual. */
+  pauseMs?: number;
   /** what is being waited for; said when it does not come */
   message?: string;
 }
@@ -38,7 +40,7 @@ export async function eventually<Result extends NonNullable<unknown> | null | un
         { cause: last },
       );
     }
-    await sleep(pauseMs);
+    await sleep(options.pauseMs ?? pauseMs);
   }
 }
 

@@ -32,6 +32,8 @@ export function createFakeClient(now: () => number) {
       describeRun: 0,
       listRuns: 0,
       listAwaiting: 0,
+      listChanged: 0,
+      readFacts: 0,
       readTrail: 0,
       sendDecision: 0,
       queryReceipts: 0,
@@ -288,6 +290,21 @@ export function createFakeClient(now: () => number) {
         (spec === undefined || run.spec === spec) &&
         [...run.gates.values()].some(waits);
       return page([...runs.values()].filter(fits), pageSize, cursor);
+    },
+    async listChanged({ pageSize, cursor }) {
+      reach('listChanged');
+      return page(
+        [...runs.values()].filter(({ isListed }) => isListed !== false),
+        Math.min(20, pageSize),
+        cursor,
+      );
+    },
+    async readFacts({ runId }, longerThan) {
+      reach('readFacts');
+      const run = runs.get(runId);
+      if (run === undefined || run.events <= longerThan) return undefined;
+      const facts = run.facts.map((fact) => ({ fact, knownAt: Date.parse(fact.at) }));
+      return { historyLength: run.events, facts };
     },
     async readTrail(runId) {
       reach('readTrail');

@@ -43,6 +43,8 @@ export interface FakeRun {
   signalled: Map<Decision, { eventId: number; at: string }>;
   /** in history, not seen by a worker */
   unseen: Decision[];
+  /** false: the index has not heard of it yet */
+  isListed?: boolean;
   /** a cancellation is in history, not seen by a worker */
   cancelWish?: boolean;
 }

@@ -1,8 +1,10 @@
-// Server-sent events of one run: its trail, then what happens.
+// Server-sent events: of one run its trail, then what happens; of all runs what happens from now on.
 import { createRoute, z, type OpenAPIHono } from '@hono/zod-openapi';
 import { bearerAuth, maySee } from '../auth.ts';
 import type { ApiContext, ApiEnv } from '../deps.ts';
 import { eventStream, type ServerEvent } from '../event-stream.ts';
+import { readLastKey } from '../fact-order.ts';
+import { createFollowAll } from '../follow-all.ts';
 import { followRun } from '../follow-run.ts';
 import { readLastSeq } from '../headers.ts';
 import { runNotFound } from '../problem.ts';
@@ -24,8 +26,24 @@ const events = createRoute({
   },
 });
 
+const allEvents = createRoute({
+  method: 'get',
+  path: '/events',
+  security,
+  responses: {
+    200: {
+      description:
+        'each new fact of every run, with its `runId`, in the order in which they became known: from now, or after Last-Event-ID (`<time>/<run>/<seq>`)',
+      content: { 'text/event-stream': { schema: z.string() } },
+    },
+    ...problems('invalid_request', 'unauthenticated', 'temporal_unavailable'),
+  },
+});
+
 export function eventRoutes(app: OpenAPIHono<ApiEnv>, { deps }: ApiContext): void {
   const { client, heartbeatMs } = deps;
+  const followAll = createFollowAll(deps);
+  const beat = heartbeatMs === undefined ? {} : { heartbeatMs };
 
   app.openapi({ ...events, middleware: [bearerAuth(deps)] as const }, async (c) => {
     const { id } = c.req.valid('param');
@@ -42,6 +60,19 @@ export function eventRoutes(app: OpenAPIHono<ApiEnv>, { deps }: ApiContext): voi
     }
     const onBug = (error: unknown) =>
       deps.log({ level: 'error', message: 'a run could not be followed', runId: id, error: String(error) });
-    return eventStream(follow, { ...(heartbeatMs === undefined ? {} : { heartbeatMs }), onBug });
+    return eventStream(follow, { ...beat, onBug });
+  });
+
+  app.openapi({ ...allEvents, middleware: [bearerAuth(deps)] as const }, async (c) => {
+    const after = readLastKey(c.req.header('last-event-id'));
+    // one that cannot be served is told so, and does not wait for facts that do not come
+    await client.checkHealth();
+    const principal = c.get('principal');
+    const onBug = (error: unknown) =>
+      deps.log({ level: 'error', message: 'the runs could not be followed', error: String(error) });
+    return eventStream((signal) => followAll(after, ({ run }) => maySee(principal, run), signal), {
+      ...beat,
+      onBug,
+    });
   });
 }
