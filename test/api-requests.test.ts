@@ -271,6 +271,7 @@ test('the route definitions make a valid OpenAPI document that names every route
     '/approvals/{key}/respond',
     '/approvals/{key}/withdraw',
     '/decisions',
+    '/hooks/{trigger}',
     '/livez',
     '/readyz',
     '/runs',
