@@ -1,5 +1,7 @@
 // The signature of a webhook: Standard Webhooks to the letter, over the bytes as they came.
 import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { signatureProblem, type SignedDelivery } from '../src/api/hook-signature.ts';
 import { openTriggers } from '../src/triggers.ts';
@@ -14,6 +16,8 @@ const published = {
   body,
 };
 const secret = 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw';
+
+const openssl = spawnSync('openssl', ['version']);
 
 /** The keys as the API gets them: from placeholders in the config and the environment. */
 function keysOf(...secrets: string[]): readonly Uint8Array[] {
@@ -93,6 +97,24 @@ test('five minutes from now, either way, is the end; what is not truly signed is
   }
   assert.equal(check({ ...published, id: 'another' }, keys, seconds + 301), 'invalid');
 });
+
+test(
+  'the shell commands of docs/hooks.md sign a delivery',
+  { skip: openssl.error !== undefined && 'no openssl here' },
+  () => {
+    const text = readFileSync(new URL('../docs/hooks.md', import.meta.url), 'utf8');
+    const [, commands = ''] = /^(BODY=[^]*?)^curl /m.exec(text) ?? assert.fail('no such commands');
+    const env = { PATH: process.env['PATH'], SHOP_HOOK_SECRET: secret };
+    const shell = spawnSync(
+      'sh',
+      ['-c', `${commands}printf '%s|%s|%s|%s' "$ID" "$NOW" "$SIGNATURE" "$BODY"`],
+      { env },
+    );
+    const [id = '', timestamp = '', signature = '', sent = ''] = shell.stdout.toString().split('|');
+    const delivery = { id, timestamp, signature: `v1,${signature}`, body: Buffer.from(sent) };
+    assert.equal(check(delivery, keysOf(secret), Number(timestamp)), undefined, shell.stderr.toString());
+  },
+);
 
 test('a signing secret stands in the environment alone, and is named and never shown when it is none', () => {
   const trigger = { spec: 'refund', secrets: ['${NEW}', '${OLD}'], input: {} };

@@ -30,6 +30,8 @@ export interface ApiServerOptions {
   deadlineMs?: number;
   /** puts something between the API and Temporal */
   wrapClient?: (client: CountersignClient) => CountersignClient;
+  /** in place of no named specs and no triggers */
+  deps?: Partial<Pick<ApiDeps, 'specs' | 'triggers' | 'dropHeaders'>>;
 }
 
 export interface HttpCall {
@@ -94,6 +96,7 @@ export async function startApi(
     log: (fields) => logged.push(fields),
     now: () => Date.now(),
     receiptBudgetMs,
+    ...options.deps,
   };
   const server = await serveApp(buildApp(deps));
   let closed: Promise<void> | undefined;
