@@ -6,6 +6,7 @@ import { pathToFileURL } from 'node:url';
 import { z } from 'zod';
 import { maxDurationMs } from './core/duration.ts';
 import { repeatProblem, type Tool } from './tool.ts';
+import { dropHeaderSchema, triggerNameProblem, triggerSchema } from './triggers.ts';
 
 /** The configuration cannot be used; the message names the file or variable, the rule and the value. */
 export class ConfigError extends Error {
@@ -17,6 +18,9 @@ const fileNames = ['countersign.config.js', 'countersign.config.mjs', 'countersi
 const idempotencyKinds = ['key', 'lookup', 'none'];
 // the shortest form that a key is cut to (DESIGN §4)
 const shortestKey = 43;
+
+// a list that somebody wrote; more would be a mistake
+const maxDropHeaders = 200;
 
 const toolSchema = z.custom<Tool>().superRefine((value, context) => {
   const problem = toolProblem(value);
@@ -39,8 +43,16 @@ const configSchema = z
     unsigned: z.enum(['allow', 'refuse']).optional(),
     /** module with one's own workflows, from the config file's folder */
     workflows: z.string().min(1).optional(),
+    /** what signed webhooks start, by name (docs/hooks.md) */
+    triggers: z.record(z.string(), triggerSchema).optional(),
+    /** headers of webhooks to drop beside the usual ones */
+    dropHeaders: z.array(dropHeaderSchema).max(maxDropHeaders).optional(),
   })
-  .superRefine(({ tools }, context) => {
+  .superRefine(({ tools, triggers = {} }, context) => {
+    for (const name of Object.keys(triggers)) {
+      const message = triggerNameProblem(name);
+      if (message !== undefined) context.addIssue({ code: 'custom', path: ['triggers', name], message });
+    }
     const names = tools.map((tool) => tool.name);
     names.forEach((name, index) => {
       if (names.indexOf(name) === index) return;

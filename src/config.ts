@@ -6,6 +6,7 @@ import { ConfigError, findConfigFile, readConfigFile } from './config-file.ts';
 import { maxDurationMs } from './core/duration.ts';
 import { defaultTaskQueue } from './core/names.ts';
 import type { Tool } from './tool.ts';
+import type { TriggerConfig } from './triggers.ts';
 
 /** Every path is absolute. */
 export interface Config {
@@ -19,6 +20,10 @@ export interface Config {
   /** milliseconds */
   approvalTtlMs: number;
   unsigned: 'allow' | 'refuse';
+  /** what signed webhooks start, by name; secrets are names of variables */
+  triggers?: Readonly<Record<string, TriggerConfig>>;
+  /** headers of webhooks to drop beside the usual ones */
+  dropHeaders?: readonly string[];
   taskQueue: string;
   /** where people reach the API, without a slash at the end; for links */
   baseUrl?: string;
@@ -64,11 +69,16 @@ export async function loadConfig(options: LoadConfigOptions = {}): Promise<Confi
   };
   const specsFolder = await findSpecs(file, folder, content.specs);
   if (specsFolder !== undefined) config.specsFolder = specsFolder;
+  if (content.triggers !== undefined) config.triggers = content.triggers;
+  if (content.dropHeaders !== undefined) config.dropHeaders = content.dropHeaders;
   if (content.workflows !== undefined) config.workflowsPath = resolve(folder, content.workflows);
   return config;
 }
 
-/** For logs: tools by name, since their code may hold anything. Nothing else in a Config is secret. */
+/**
+ * For logs: tools by name, since their code may hold anything. Nothing else in a Config is secret; the secrets
+ * of triggers are in it by the names of their variables.
+ */
 export function redactConfig(config: Config): Record<string, unknown> {
   return { ...config, tools: config.tools.map((tool) => tool.name) };
 }

@@ -132,6 +132,10 @@ function bodyOf(event: ProtoEvent): Body | undefined {
       input: jsonOf(started.input),
       firstRunId: started.firstExecutionRunId ?? '',
       ...handedDown(started),
+      ...(started.identity ? { identity: started.identity } : {}),
+      ...(started.parentWorkflowExecution?.workflowId
+        ? { parentId: started.parentWorkflowExecution.workflowId }
+        : {}),
       ...(started.continuedExecutionRunId ? { continuedRunId: started.continuedExecutionRunId } : {}),
     };
   }

@@ -272,6 +272,7 @@ test('the route definitions make a valid OpenAPI document that names every route
     '/approvals/{key}/withdraw',
     '/decisions',
     '/events',
+    '/hooks/{trigger}',
     '/livez',
     '/readyz',
     '/runs',

@@ -87,6 +87,22 @@ describe('a configuration', () => {
     assert.equal(config.specsFolder, join(folder, 'specs'));
   });
 
+  test('holds triggers, whose secrets are names of variables, and prints them so', async () => {
+    const triggers = `{ shop: { spec: 'refund', secrets: ['\${SHOP_NEW}', '\${SHOP_OLD}'], input: { orderId: 'data.order.id', note: 'data["the-note"][0]?' } } }`;
+    const cwd = project(`{ tools: [], triggers: ${triggers}, dropHeaders: ['x-shop-*'] }`);
+    const env = { SHOP_NEW: 'SECRET-NEW', SHOP_OLD: 'SECRET-OLD' };
+    const printed = redactConfig(await loadConfig({ cwd, env }));
+    assert.deepEqual(printed['triggers'], {
+      shop: {
+        spec: 'refund',
+        secrets: ['${SHOP_NEW}', '${SHOP_OLD}'],
+        input: { orderId: 'data.order.id', note: 'data["the-note"][0]?' },
+      },
+    });
+    assert.deepEqual(printed['dropHeaders'], ['x-shop-*']);
+    assert.doesNotMatch(JSON.stringify(printed), /SECRET/);
+  });
+
   test('prints itself with tools by name and nothing of their code', async () => {
     const cwd = project(`{ tools: [${tool(`description: 'SECRET', attempts: 3`)}] }`);
     const text = JSON.stringify(redactConfig(await loadConfig({ cwd, env: {} })));
@@ -168,6 +184,31 @@ describe('a config file is refused', () => {
     ['a lifetime of ages', '{ tools: [], approvalTtlMs: 1e12 }', /config\.approvalTtlMs: must be at most/],
     ['a doubtful unsigned', '{ tools: [], unsigned: "maybe" }', /config\.unsigned: .*"allow"/],
     [
+      'a signing secret itself in a trigger',
+      `{ tools: [], triggers: { shop: { spec: 'a', secrets: ['whsec_SECRETSECRET'], input: {} } } }`,
+      /config\.triggers\.shop\.secrets\[0\]: must be a placeholder such as \$\{SHOP_HOOK_SECRET\}, and never/,
+    ],
+    [
+      'a trigger without secrets, and six',
+      `{ tools: [], triggers: { a: { spec: 'a', secrets: [], input: {} }, b: { spec: 'a', secrets: Array(6).fill('\${A}'), input: {} } } }`,
+      /config\.triggers\.a\.secrets: .*config\.triggers\.b\.secrets: /,
+    ],
+    [
+      'a path that is none, a name that is none, and an unknown field in a trigger',
+      `{ tools: [], triggers: { '../x': { spec: 'a', secrets: ['\${A}'], input: {} }, b: { spec: 'a', secrets: ['\${A}'], input: { x: 'a..b', y: '$.a', z: '' }, secret: 'SECRET' } } }`,
+      /config\.triggers\.b\.input\.x: must be a path such as .*input\.y: .*input\.z: .*"secret"/,
+    ],
+    [
+      'the name of a trigger that no path can have',
+      `{ tools: [], triggers: { '../x': { spec: 'a', secrets: ['\${A}'], input: {} } } }`,
+      /config\.triggers\.\.\.\/x: a name is 1 to 64 characters/,
+    ],
+    [
+      'a header to drop that is no name',
+      `{ tools: [], dropHeaders: ['x-ok', 'not a name'] }`,
+      /config\.dropHeaders\[1\]: must be the name of a header/,
+    ],
+    [
       'a missing specs folder',
       '{ tools: [], specs: "./flows" }',
       /config\.specs is "\.\/flows", and .*flows is not a folder/,
@@ -178,6 +219,7 @@ describe('a config file is refused', () => {
       const message = await problem(cwd);
       assert.match(message, says);
       assert.ok(message.startsWith(join(cwd, 'countersign.config.mjs')), message);
+      assert.doesNotMatch(message, /SECRETSECRET/);
     });
   }
 });

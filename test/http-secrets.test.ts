@@ -83,6 +83,62 @@ test('P10: a secret is found in the encodings that targets echo', async (t) => {
   assert.equal(message, `POST http://${host}/ answered 403: ${shapes.map(() => '${PAY_KEY}').join(' ')}`);
 });
 
+test('P10: a secret is found inside of what is encoded with it, and escaped in part', async (t) => {
+  const secret = 'sk_live_a/b+c"d&e<f\'g 12';
+  const { host } = await target(t, (response, { headers }) => {
+    const sent = headers.authorization ?? '';
+    const around = ['', 'k', 'ke', 'key'].flatMap((before) =>
+      ['', '!', '!!'].map((after) => before + sent + after),
+    );
+    const escapes = [
+      ...around.flatMap((text) => [
+        Buffer.from(text).toString('base64'),
+        Buffer.from(text).toString('base64url'),
+      ]),
+      ...[
+        JSON.stringify(sent),
+        JSON.stringify(JSON.stringify(sent)),
+        encodeURI(sent),
+        sent.replaceAll(' ', '+'),
+      ],
+      sent.replace(/[^\w]/g, (character) => `&#${character.charCodeAt(0)};`),
+      sent.replace(/[^\w]/g, (character) => `&#x${character.charCodeAt(0).toString(16)};`),
+      sent.replace(/./g, (character) => `\\u00${character.charCodeAt(0).toString(16).toUpperCase()}`),
+      sent
+        .replaceAll('&', '&amp;')
+        .replaceAll('<', '&lt;')
+        .replaceAll('"', '&quot;')
+        .replaceAll("'", '&#039;'),
+    ];
+    response.end(escapes.join('\n'));
+  });
+  const tool = toolFor(host, { env: { PAY_KEY: secret }, secrets: secrets(host) });
+  const { body } = await call(tool, {
+    url: `http://${host}/`,
+    headers: { authorization: 'Basic ${PAY_KEY}' },
+  });
+  assert.ok(typeof body === 'string');
+  const lines = body.split('\n');
+  assert.equal(lines.length, 12 * 2 + 8);
+  for (const line of lines) assert.equal(line.split('${PAY_KEY}').length, 2, line);
+  // of the base64 of a header only its own beginning is left
+  assert.equal(Buffer.from(lines[0]?.split('$')[0] ?? '', 'base64').toString(), 'Basic ');
+});
+
+test('P10: what is wrong with a body is told without half a secret in it', async (t) => {
+  const long = 'sk_live_'.padEnd(100, '0123456789abcdef');
+  for (const answer of [
+    text(`{"${long}": 1, "${long}": 2}`, 200, { 'content-type': 'application/json' }),
+    text('x', 200, { 'content-encoding': long }),
+  ]) {
+    const { host } = await target(t, answer);
+    const tool = toolFor(host, { env: { PAY_KEY: long }, secrets: secrets(host) });
+    const output = await call(tool, { url: `http://${host}/`, headers: bearer });
+    assert.match(output.bodyProblem ?? '', /\$\{PAY_KEY\}/);
+    assert.doesNotMatch(JSON.stringify(output), /sk_live/);
+  }
+});
+
 test('P10: one secret inside of another is taken out whole', async (t) => {
   const { host } = await target(t, text('key=abc-def, abc'));
   const env = { SHORT: 'abc', LONG: 'abc-def' };

@@ -9,12 +9,14 @@ import { errorTable } from '../core/errors.ts';
 import { printable } from '../core/json-value.ts';
 import { createDecider } from './decide.ts';
 import type { ApiDeps, ApiEnv } from './deps.ts';
+import { dropCredentials } from './hook-headers.ts';
 import { ApiProblem, problemResponse, temporalUnavailable } from './problem.ts';
 import { approvalRoutes } from './routes/approvals.ts';
 import { decidedRoutes } from './routes/decided.ts';
 import { decisionRoutes } from './routes/decisions.ts';
 import { eventRoutes } from './routes/events.ts';
 import { healthRoutes } from './routes/health.ts';
+import { hookRoutes } from './routes/hooks.ts';
 import { openapiRoute } from './routes/openapi.ts';
 import { runActionRoutes } from './routes/run-actions.ts';
 import { runRoutes } from './routes/runs.ts';
@@ -28,6 +30,8 @@ export function buildApp(deps: ApiDeps): OpenAPIHono<ApiEnv> {
       if (!result.success) throw invalid(result.target, result.error);
     },
   });
+  // before all else: nothing else sees a credential of somebody else's
+  app.use('/hooks/*', dropCredentials(deps.dropHeaders));
   app.use(async (c, next) => {
     await next();
     // decisions and people's names: for nobody's cache
@@ -43,6 +47,7 @@ export function buildApp(deps: ApiDeps): OpenAPIHono<ApiEnv> {
   runActionRoutes(app, context);
   decidedRoutes(app, context);
   eventRoutes(app, context);
+  hookRoutes(app, context);
   openapiRoute(app);
   refuseOtherMethods(app);
   app.notFound((c) => {
@@ -50,7 +55,7 @@ export function buildApp(deps: ApiDeps): OpenAPIHono<ApiEnv> {
     return problemResponse(problem, c.req.path);
   });
   app.onError((error, c) => {
-    const problem = problemOf(error, c.req.method);
+    const problem = problemOf(error, c.req.method, c.req.path);
     report(deps, c, problem, error);
     return problemResponse(problem, c.req.path);
   });
@@ -78,9 +83,12 @@ function refuseOtherMethods(app: OpenAPIHono<ApiEnv>): void {
   }
 }
 
-function problemOf(error: Error, method: string): ApiProblem {
+function problemOf(error: Error, method: string, path: string): ApiProblem {
   if (error instanceof ApiProblem) return error;
   if (error instanceof TemporalUnavailableError) {
+    if (path.startsWith('/hooks/')) {
+      return new ApiProblem('temporal_unavailable', 'not confirmed; deliver it again');
+    }
     return method === 'POST' ? temporalUnavailable() : new ApiProblem('temporal_unavailable', error.message);
   }
   if (error instanceof HTTPException && error.status === 415) {

@@ -5,6 +5,7 @@ import type { Decision } from '../core/decision.ts';
 import type { Json } from '../core/json.ts';
 import type { Spec } from '../core/spec/spec.ts';
 import type { FreezeRequest } from '../freeze-request.ts';
+import type { HookTrigger } from '../triggers.ts';
 import type { Principal } from './auth.ts';
 import type { Decider } from './decide.ts';
 import type { SweepOptions } from './fact-sweep.ts';
@@ -29,6 +30,10 @@ export interface ApiDeps {
   authenticate(token: string): Principal | undefined | Promise<Principal | undefined>;
   /** The proof (compact JWS) of a decision, made by the API's key at this moment. */
   sign(decision: Omit<Decision, 'proof'>, place: { workflowId: string }): Promise<string>;
+  /** What webhooks may start, by the trigger's name; default nothing. */
+  triggers?: ReadonlyMap<string, HookTrigger>;
+  /** Headers of webhooks that are dropped beside the usual ones: names, or patterns with `*`. */
+  dropHeaders?: readonly string[];
   /** Put before links in answers, such as `https://approvals.example.org`; without it links are paths. */
   baseUrl?: string;
   log(fields: Record<string, unknown>): void;
@@ -48,7 +53,11 @@ export interface ApiDeps {
 export const defaultReceiptBudgetMs = 3000;
 
 export interface ApiEnv {
-  Variables: { principal: Principal };
+  Variables: {
+    principal: Principal;
+    /** of a webhook; its headers no longer hold it */
+    webhookSignature: string;
+  };
 }
 
 /** Handed to the routes. */

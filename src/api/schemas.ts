@@ -99,6 +99,18 @@ export const runView = runRow.extend({
 });
 export type RunView = z.infer<typeof runView>;
 
+/** The same for each delivery of an event: nothing in it is of the delivery. */
+export const hookStarted = z.object({
+  id: z.string().openapi({ description: 'the run' }),
+  trigger: z.object({
+    kind: z.string(),
+    name: z.string().optional(),
+    id: z.string().optional(),
+    source: z.string().optional(),
+  }),
+  links,
+});
+
 export const runPage = z.object({ runs: z.array(runRow), cursor: z.string().optional() });
 
 export const trailView = z.object({

@@ -56,16 +56,33 @@ function hashRequest({ spec, input }: StartOrder): { requestHash: string; input:
 }
 
 function checkOrder(deps: StartDeps, { spec }: StartOrder, input: Json): CheckedSpec {
-  const checked = typeof spec === 'string' ? namedSpec(deps, spec) : inlineSpec(deps, spec);
-  const problems = deps.checkInput(checked.spec, input);
-  if (problems.length === 0) return checked;
-  const name = printable(checked.spec.name, 60);
+  if (typeof spec === 'string') return checkNamedStart(deps, spec, input);
+  const checked = inlineSpec(deps, spec);
+  fitInput(deps, checked.spec, input);
+  return checked;
+}
+
+/** @throws ApiProblem invalid_request: no such spec, a bad one, or an input that it does not take */
+export function checkNamedStart(
+  deps: Pick<StartDeps, 'specs' | 'checkInput'>,
+  name: string,
+  input: Json,
+): CheckedSpec {
+  const checked = namedSpec(deps, name);
+  fitInput(deps, checked.spec, input);
+  return checked;
+}
+
+function fitInput({ checkInput }: Pick<StartDeps, 'checkInput'>, spec: Spec, input: Json): void {
+  const problems = checkInput(spec, input);
+  if (problems.length === 0) return;
+  const name = printable(spec.name, 60);
   throw new ApiProblem('invalid_request', `input does not fit spec "${name}": ${problems.join('; ')}`, {
     problems,
   });
 }
 
-function namedSpec({ specs }: StartDeps, name: string): CheckedSpec {
+function namedSpec({ specs }: Pick<StartDeps, 'specs'>, name: string): CheckedSpec {
   const problem = specs.problemOf(name);
   const shown = printable(name, 60);
   if (problem !== undefined) {
@@ -82,7 +99,10 @@ function namedSpec({ specs }: StartDeps, name: string): CheckedSpec {
   return { spec: found.spec, specRef: { name: found.spec.name, hash: found.hash } };
 }
 
-function inlineSpec({ checkInlineSpec }: StartDeps, value: JsonObject): { spec: Spec } {
+function inlineSpec(
+  { checkInlineSpec }: Pick<StartDeps, 'checkInlineSpec'>,
+  value: JsonObject,
+): { spec: Spec } {
   const checked = checkInlineSpec(value);
   if ('spec' in checked) return { spec: checked.spec };
   throw new ApiProblem('invalid_request', `the spec is refused: ${checked.problems.join('; ')}`, {

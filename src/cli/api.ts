@@ -5,12 +5,14 @@ import { createAdaptorServer } from '@hono/node-server';
 import { Client } from '@temporalio/client';
 import { buildApp } from '../api/app.ts';
 import { createClient } from '../client.ts';
+import type { Config } from '../config.ts';
 import { signProof } from '../core/proof.ts';
 import { inputProblems } from '../core/spec/input.ts';
 import { checkSpecObject } from '../core/spec/load.ts';
 import { createFreezeRequest } from '../freeze-request.ts';
 import { connectTemporal } from '../temporal-connection.ts';
 import { findToken } from '../tokens.ts';
+import { openTriggers, type HookTrigger } from '../triggers.ts';
 import { openProject, openProjectSecrets, UsageProblem } from './open-project.ts';
 import { stopWish } from './stop.ts';
 import { log, reportReady } from './talk.ts';
@@ -20,6 +22,7 @@ export async function runApi(options: { config?: string; createSecrets?: boolean
   const { config, specs } = await openProject(options);
   const { secrets, token } = await openProjectSecrets(config, options.createSecrets ?? false);
   if (token !== undefined) log('made an API token; it is shown only here', { token });
+  const triggers = hookTriggers(config);
   const { connection, namespace } = connectTemporal();
   const client = createClient({
     client: new Client({ connection, namespace }),
@@ -39,6 +42,8 @@ export async function runApi(options: { config?: string; createSecrets?: boolean
     freezeRequest: createFreezeRequest({ tools: config.tools, approvalTtlMs: config.approvalTtlMs }),
     authenticate: (presented) => findToken(secrets.tokens(), presented),
     sign: (decision, { workflowId }) => signProof(decision, { namespace, workflowId }, secrets.signingKey()),
+    triggers,
+    ...(config.dropHeaders === undefined ? {} : { dropHeaders: config.dropHeaders }),
     ...(config.baseUrl === undefined ? {} : { baseUrl: config.baseUrl }),
     log: ({ message, ...fields }) => log(typeof message === 'string' ? message : 'api', fields),
     now: () => Date.now(),
@@ -55,6 +60,15 @@ export async function runApi(options: { config?: string; createSecrets?: boolean
   if ('closeAllConnections' in server) server.closeAllConnections();
   specs.close();
   await connection.close();
+}
+
+function hookTriggers({ file, triggers = {} }: Config): ReadonlyMap<string, HookTrigger> {
+  try {
+    return openTriggers(triggers, process.env, (message) => log(message));
+  } catch (error) {
+    if (!(error instanceof TypeError)) throw error;
+    throw new UsageProblem(`${file}: ${error.message}`);
+  }
 }
 
 function listenProblem(error: unknown, { host, port }: { host: string; port: number }): never {

@@ -34,10 +34,13 @@ const { invalid, conflict, notAllowed, notFound, unavailable } = exitCodes;
 const ofProblem: Readonly<Record<ErrorCode, ExitCode>> = {
   invalid_request: invalid,
   unauthenticated: notAllowed,
+  invalid_signature: notAllowed,
+  stale_timestamp: notAllowed,
   not_allowed: notAllowed,
   self_approval: notAllowed,
   unproven: notAllowed,
   not_found: notFound,
+  trigger_not_found: notFound,
   run_not_found: notFound,
   approval_not_found: notFound,
   decision_not_found: notFound,

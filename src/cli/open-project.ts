@@ -22,12 +22,21 @@ export async function openProject(options: { config?: string }): Promise<Project
   const { tools, specsFolder } = config;
   const specs =
     specsFolder === undefined ? noSpecs : await openSpecRegistry({ folder: specsFolder, tools, log });
-  const problems = specs.problems();
+  const problems = [...specs.problems().map(formatSpecProblem), ...triggerProblems(config, specs)];
   if (problems.length > 0) {
     specs.close();
-    throw new UsageProblem(problems.map(formatSpecProblem).join('\n'));
+    throw new UsageProblem(problems.join('\n'));
   }
   return { config, specs };
+}
+
+function triggerProblems({ file, triggers = {} }: Config, specs: SpecRegistry): string[] {
+  return Object.entries(triggers)
+    .filter(([, { spec }]) => !specs.names().includes(spec))
+    .map(([name, { spec }]) => {
+      const known = specs.names().join(', ') || 'none';
+      return `${file}: config.triggers.${name}.spec is "${spec}", and there is no such spec; there are: ${known}`;
+    });
 }
 
 /** For a project that has only workflows of its own. */

@@ -23,6 +23,16 @@ const table = {
     title: 'No or bad credentials',
     remedy: 'Send `Authorization: Bearer <token>` with a token of this deployment.',
   },
+  invalid_signature: {
+    status: 401,
+    title: 'No valid signature',
+    remedy: 'Sign the raw body as Standard Webhooks says, with a secret of this trigger; see docs/hooks.md.',
+  },
+  stale_timestamp: {
+    status: 401,
+    title: 'The signature is not of now',
+    remedy: 'Sign each delivery anew, with the time of its sending; if it stays, compare the clocks.',
+  },
   not_allowed: {
     status: 403,
     title: 'You may see this, but not decide it',
@@ -42,6 +52,11 @@ const table = {
     status: 404,
     title: 'No such route',
     remedy: 'Check the path; the API is described in the README.',
+  },
+  trigger_not_found: {
+    status: 404,
+    title: 'No such trigger',
+    remedy: 'Check the name in the path: triggers are those of the config that the API was started with.',
   },
   run_not_found: {
     status: 404,

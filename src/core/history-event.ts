@@ -30,6 +30,10 @@ export type HistoryEvent = EventPlace &
         firstRunId: string;
         /** what a parent handed down to a child run: the root and prefix of its keys */
         handedDown?: { root: string; prefix: string };
+        /** what the client that started it says of itself */
+        identity?: string;
+        /** the workflow id of the run that started this one as its child */
+        parentId?: string;
         /** the run that this one continues */
         continuedRunId?: string;
       }

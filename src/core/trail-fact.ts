@@ -6,10 +6,19 @@ import type { Actor, DecidedBy, RefusalCode } from './verdict.ts';
 
 /** What started a run. Header values are filtered before they get here. */
 export interface Trigger {
+  /** `api`, `hook`, `temporal` (a Temporal client), `run` (another run that started it as its child) */
   kind: string;
+  /** of a hook: the trigger in the config */
   name?: string;
+  /** of a hook: the event's or the delivery's id; of `run`: the parent's run id */
   id?: string;
+  /** of a hook with a CloudEvent */
+  source?: string;
   headers?: Record<string, string>;
+  /** how many more headers there were than a trigger keeps */
+  headersOmitted?: number;
+  /** of `temporal`: the identity that the client gave itself */
+  identity?: string;
 }
 
 /** Where and when a fact was recorded. `at` is the event's time, ISO 8601 in UTC. */

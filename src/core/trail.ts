@@ -138,11 +138,12 @@ function step(walk: Walk, event: HistoryEvent): void {
   }
 }
 
-function runStarted(walk: Walk, event: Extract<HistoryEvent, { type: 'run_started' }>): void {
+type Started = Extract<HistoryEvent, { type: 'run_started' }>;
+
+function runStarted(walk: Walk, event: Started): void {
   const { emit, gates, place } = walk;
   const { input, workflowType } = event;
-  if (event.continuedRunId === undefined)
-    emit(event, startedFact(input, Object.hasOwn(workflowTypes, workflowType)));
+  if (event.continuedRunId === undefined) emit(event, startedFact(event));
   const asked = isObject(input) ? input['case'] : undefined;
   if (workflowType !== workflowTypes.requestApproval || !isObject(asked)) return;
   // frozen by the API: open from the first event
@@ -151,15 +152,28 @@ function runStarted(walk: Walk, event: Extract<HistoryEvent, { type: 'run_starte
   gates.open(event, { ...frozen, key, root: place.root });
 }
 
-function startedFact(input: Json, isOurs: boolean): FactBody {
-  if (!isOurs || !isObject(input)) return { type: 'run_started', ...(input === null ? {} : { input }) };
+function startedFact({ input, workflowType, ...event }: Started): FactBody {
+  const trigger = triggerOf(event);
+  if (!Object.hasOwn(workflowTypes, workflowType) || !isObject(input)) {
+    return { type: 'run_started', ...(input === null ? {} : { input }), trigger };
+  }
   return {
     type: 'run_started',
     ...(input['input'] === undefined ? {} : { input: input['input'] }),
-    ...(input['trigger'] === undefined ? {} : { trigger: input['trigger'] as unknown as Trigger }),
+    trigger: isTrigger(input['trigger']) ? input['trigger'] : trigger,
     ...(input['startedBy'] === undefined ? {} : { startedBy: input['startedBy'] as unknown as Actor }),
     ...(input['specRef'] === undefined ? {} : { spec: input['specRef'] as unknown as SpecRef }),
   };
+}
+
+/** Of a start that says nothing of it: Temporal's own word. */
+function triggerOf({ identity, parentId }: Pick<Started, 'identity' | 'parentId'>): Trigger {
+  if (parentId !== undefined) return { kind: 'run', id: parentId };
+  return { kind: 'temporal', ...(identity === undefined ? {} : { identity }) };
+}
+
+function isTrigger(value: unknown): value is Trigger {
+  return isObject(value as Json) && typeof (value as Trigger).kind === 'string';
 }
 
 /** @param key of the gate that the recording was for */

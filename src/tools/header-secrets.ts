@@ -1,7 +1,6 @@
 // Secrets in header values. Arguments hold only the placeholder `${ENV_NAME}`; the value is read inside the
 // activity, goes to the hosts that are named for it and nowhere else, and is taken out of everything that
-// comes back (P10). Which name may go where is the deployment's word, never the caller's.
-import type { Json } from '../core/json.ts';
+// comes back (P10; redactor.ts). Which name may go where is the deployment's word, never the caller's.
 import { ToolRetryError } from '../tool.ts';
 import { covers, isAllowed, parseHostRule, showRule, type HostRule } from './host-guard.ts';
 
@@ -109,50 +108,6 @@ export function fillIn(
   return Object.fromEntries(
     Object.entries(headers).map(([name, value]) => [name, value.replaceAll(placeholder, fill)]),
   );
-}
-
-export interface Redactor {
-  text: (text: string) => string;
-  json: (value: Json) => Json;
-}
-
-/** Puts the placeholder where a value of `rules` stands, as it is or in one of the usual encodings. */
-export function createRedactor(rules: SecretRules, env: NodeJS.ProcessEnv): Redactor {
-  const shownFor = new Map(
-    [...rules.keys()].flatMap((name) => encodings(env[name] ?? '').map((found) => [found, `\${${name}}`])),
-  );
-  // The longest first, since one value may hold another; in one pass, so that no placeholder is read again.
-  const found = [...shownFor.keys()].sort((a, b) => b.length - a.length).map(escapeRegExp);
-  const pattern = found.length === 0 ? undefined : new RegExp(found.join('|'), 'g');
-  const text = (from: string): string =>
-    pattern === undefined ? from : from.replaceAll(pattern, (match) => shownFor.get(match) ?? '');
-  const json = (value: Json): Json => {
-    if (typeof value === 'string') return text(value);
-    if (typeof value === 'number') {
-      const shown = text(String(value));
-      return shown === String(value) ? value : shown;
-    }
-    if (Array.isArray(value)) return value.map(json);
-    if (typeof value !== 'object' || value === null) return value;
-    return Object.fromEntries(Object.entries(value).map(([key, item]) => [text(key), json(item)]));
-  };
-  return { text, json };
-}
-
-function encodings(value: string): string[] {
-  if (value === '') return [];
-  const bytes = Buffer.from(value, 'utf8');
-  const [json, percent] = [JSON.stringify(value).slice(1, -1), encodeURIComponent(value)];
-  const [base64, hex] = [bytes.toString('base64'), bytes.toString('hex')];
-  return [
-    ...[value, json, json.replaceAll('/', '\\/')],
-    ...[percent, percent.replace(/%../g, (code) => code.toLowerCase())],
-    ...[base64, base64.replace(/=+$/, ''), bytes.toString('base64url'), hex, hex.toUpperCase()],
-  ];
-}
-
-function escapeRegExp(text: string): string {
-  return text.replace(/[\\^$.*+?()[\]{}|/-]/g, '\\$&');
 }
 
 function namesIn(text: string): string[] {

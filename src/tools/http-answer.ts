@@ -5,8 +5,8 @@ import type { Json } from '../core/json.ts';
 import { printable } from '../core/json-value.ts';
 import { JsonProblemError, parseStrictJson } from '../core/strict-json.ts';
 import { ToolInDoubtError, ToolRefusedError, ToolRetryError } from '../tool.ts';
-import type { Redactor } from './header-secrets.ts';
 import type { HttpAnswer } from './http-request.ts';
+import type { Redactor } from './redactor.ts';
 import { retryAfterMs } from './retry-after.ts';
 
 /** The output of the http tool. */
@@ -80,12 +80,7 @@ function output(exchange: HttpExchange, answer: HttpAnswer, redact: Redactor): H
     return typeof value === 'string' ? [[name, redact.text(value)]] : [];
   });
   const whole = { status, headers: Object.fromEntries(kept) as Record<string, string> };
-  const { body, bodyProblem } = readBody(exchange, answer);
-  const result = {
-    ...whole,
-    body: redact.json(body),
-    ...(bodyProblem === undefined ? {} : { bodyProblem: redact.text(bodyProblem) }),
-  };
+  const result = { ...whole, ...readBody(exchange, answer, redact) };
   try {
     freeze(result);
     return result;
@@ -98,6 +93,7 @@ function output(exchange: HttpExchange, answer: HttpAnswer, redact: Redactor): H
 function readBody(
   { maxResponseBytes }: HttpExchange,
   { headers, body, incomplete }: HttpAnswer,
+  redact: Redactor,
 ): { body: Json; bodyProblem?: string } {
   const notKept = (why: string) => ({ body: null, bodyProblem: `not kept: ${why}` });
   // Half a JSON text is none, and a cut could leave half a secret, which nothing would find.
@@ -105,16 +101,29 @@ function readBody(
   if (incomplete === 'cut') return notKept('the connection ended in it');
   if (body.length === 0) return { body: null };
   const encoding = headers['content-encoding'] ?? 'identity';
-  if (encoding !== 'identity') return notKept(`it is ${printable(encoding, 40)}, which was not asked for`);
+  if (encoding !== 'identity') return notKept(`it is ${printable(redact.text(encoding), 40)}, which was not asked for`);
   const decoded = decodeUtf8(body);
   if (!('text' in decoded)) return notKept('it is not UTF-8 text');
-  if (!/^[^;]*[/+]json\s*(?:;|$)/i.test(headers['content-type'] ?? '')) return { body: decoded.text };
+  if (!/^[^;]*[/+]json\s*(?:;|$)/i.test(headers['content-type'] ?? ''))
+    return { body: redact.text(decoded.text) };
+  const read = readJson(decoded.text);
+  if ('value' in read) return { body: redact.json(read.value) };
+  // Such as an integer beyond 2^53: as text it is exact. What is wrong is told of the text without secrets,
+  // since it quotes the place, and half a secret is found by nobody.
+  const text = redact.text(decoded.text);
+  const again = text === decoded.text ? read : readJson(text);
+  return {
+    body: text,
+    bodyProblem: `kept as text: ${'problem' in again ? again.problem : 'it is not JSON'}`,
+  };
+}
+
+function readJson(text: string): { value: Json } | { problem: string } {
   try {
-    return { body: parseStrictJson(decoded.text) };
+    return { value: parseStrictJson(text) };
   } catch (error) {
     if (!(error instanceof JsonProblemError)) throw error;
-    // Such as an integer beyond 2^53: as text it is exact.
-    return { body: decoded.text, bodyProblem: `kept as text: ${error.message}` };
+    return { problem: error.message };
   }
 }
 

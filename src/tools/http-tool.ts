@@ -13,14 +13,7 @@ import {
   type ToolContext,
 } from '../tool.ts';
 import { addressKind, createAddressGuard, type AddressGuard } from './address-guard.ts';
-import {
-  createRedactor,
-  fillIn,
-  hasSecret,
-  parseSecretRules,
-  type Redactor,
-  type SecretOptions,
-} from './header-secrets.ts';
+import { fillIn, hasSecret, parseSecretRules, type SecretOptions } from './header-secrets.ts';
 import { hostAddress, parseHostRule } from './host-guard.ts';
 import { readAnswer, type HttpOutput } from './http-answer.ts';
 import {
@@ -31,6 +24,7 @@ import {
   type HttpReach,
 } from './http-arguments.ts';
 import { NotSentError, sendRequest, type ResolvedAddress } from './http-request.ts';
+import { createRedactor, type Redactor } from './redactor.ts';
 
 export interface HttpToolOptions extends Pick<
   Tool,
@@ -97,7 +91,7 @@ export function httpTool(options: HttpToolOptions): Tool {
     idempotency: targetTakesKey ? 'key' : 'none',
     safe: ({ method }) => isSafeMethod(method),
     run: async (context, args) => {
-      const redact = createRedactor(settings.reach.secrets, settings.env);
+      const redact = createRedactor(settings.reach.secrets.keys(), settings.env);
       try {
         return await callTarget(settings, context, args, redact);
       } catch (error) {

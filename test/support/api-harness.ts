@@ -109,7 +109,7 @@ export function createApiHarness(more: Partial<ApiDeps> = {}) {
 }
 
 /** The app behind a real HTTP server on a port of the system's choice. */
-export async function serveApp(app: ReturnType<typeof buildApp>) {
+export async function serveApp(app: Pick<ReturnType<typeof buildApp>, 'fetch'>) {
   const listener = getRequestListener(app.fetch);
   const server = createServer((request, response) => void listener(request, response));
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));

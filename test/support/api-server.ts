@@ -32,6 +32,8 @@ export interface ApiServerOptions {
   events?: Pick<ApiDeps, 'heartbeatMs' | 'allEvents' | 'followPausesMs'>;
   /** puts something between the API and Temporal */
   wrapClient?: (client: CountersignClient) => CountersignClient;
+  /** in place of no named specs and no triggers */
+  deps?: Partial<Pick<ApiDeps, 'specs' | 'triggers' | 'dropHeaders'>>;
 }
 
 export interface HttpCall {
@@ -97,6 +99,7 @@ export async function startApi(
     now: () => Date.now(),
     receiptBudgetMs,
     ...options.events,
+    ...options.deps,
   };
   const server = await serveApp(buildApp(deps));
   let closed: Promise<void> | undefined;

@@ -236,6 +236,7 @@ export function createFakeClient(now: () => number) {
       const ref = specRef === undefined ? {} : { spec: specRef };
       run.facts = [];
       emit(run, { type: 'run_started', input, trigger, startedBy, ...ref });
+      if (control.loseAnswers) throw new TemporalUnavailableError('the answer of the fake is lost');
       return { started: true, root: run.root };
     },
     async startApproval({ runId, case: asked, requestHash, trigger, startedBy }) {

@@ -1,4 +1,5 @@
-// Sandbox-safe. How places inside a value are named for people: `input.lines[0]["unit price"]`.
+// Sandbox-safe. Places inside a value: how they are followed, and named for people: `input.lines[0]["unit price"]`.
+import type { Json, JsonObject } from '../json.ts';
 import { type JsonPath, printable } from '../json-value.ts';
 
 const plainName = /^[A-Za-z_][A-Za-z0-9_]*$/;
@@ -36,6 +37,33 @@ export function valueAt(value: unknown, path: JsonPath): unknown {
     at = (at as Record<string | number, unknown>)[part];
   }
   return at;
+}
+
+/**
+ * The value that a path of a template names; where there is none, the last value on the way and its place in
+ * the path. Own members and positions only: `constructor` or `length` is no data.
+ */
+export function followPath(
+  data: Json,
+  path: readonly string[],
+): { value: Json } | { reached: Json; at: number } {
+  let value = data;
+  for (const [at, name] of path.entries()) {
+    const isOwn = Array.isArray(value)
+      ? /^(?:0|[1-9]\d*)$/.test(name) && Object.hasOwn(value, name)
+      : typeof value === 'object' && value !== null && Object.hasOwn(value, name);
+    const next: Json | undefined = isOwn ? (value as JsonObject)[name] : undefined;
+    if (next === undefined) return { reached: value, at };
+    value = next;
+  }
+  return { value };
+}
+
+/** What kind of value it is, in a message. */
+export function kindOf(value: Json): string {
+  if (value === null) return 'null';
+  if (Array.isArray(value)) return 'an array';
+  return typeof value === 'object' ? 'an object' : `a ${typeof value}`;
 }
 
 /** A value in a message: what it is, and the short ones themselves. */

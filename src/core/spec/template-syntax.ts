@@ -65,6 +65,17 @@ export function parseTemplate(text: string): Parsed {
   return { parts };
 }
 
+/**
+ * A path alone, as it stands in a template, but of data that has no name of its own: it may begin with a
+ * bracket (`["order-id"].lines[0]`). Undefined for what is none.
+ */
+export function parsePath(text: string): string[] | undefined {
+  const reader = { text, at: 0 };
+  const bracketed = take(reader, index)?.[1] ?? readBrackets(reader);
+  const path = bracketed === undefined ? readPath(reader) : [bracketed, ...readMembers(reader)];
+  return reader.at === text.length ? path : undefined;
+}
+
 interface Reader {
   text: string;
   at: number;
@@ -88,8 +99,11 @@ function readExpression(reader: Reader, start: number): TemplatePart | { problem
 
 function readPath(reader: Reader): string[] | undefined {
   const root = take(reader, identifier)?.[0];
-  if (root === undefined) return undefined;
-  const path = [root];
+  return root === undefined ? undefined : [root, ...readMembers(reader)];
+}
+
+function readMembers(reader: Reader): string[] {
+  const path: string[] = [];
   for (;;) {
     const plain = (take(reader, member) ?? take(reader, index))?.[1];
     const name = plain ?? readBrackets(reader);

@@ -5,7 +5,7 @@ import type { FailureCode } from '../failures.ts';
 import type { Json, JsonObject } from '../json.ts';
 import { type JsonPath, maxDepth, quoted } from '../json-value.ts';
 import type { Scope } from '../recording.ts';
-import { pathText } from './path.ts';
+import { followPath, kindOf, pathText } from './path.ts';
 import { type TemplatePart, type TemplateReference, parseTemplate } from './template-syntax.ts';
 
 export interface TemplateProblem {
@@ -106,23 +106,17 @@ function interpolate(parts: readonly TemplatePart[], path: JsonPath, resolving: 
 
 function lookUp(part: TemplateReference, path: JsonPath, resolving: Resolving): Json {
   const { input, steps } = resolving.scope;
-  let value: Json = { input, steps };
-  for (const [at, name] of part.reference.entries()) {
-    // Own members only: `constructor` or `length` of a value is no data of the run.
-    const isOwn: boolean = Array.isArray(value)
-      ? /^(?:0|[1-9]\d*)$/.test(name) && Object.hasOwn(value, name)
-      : typeof value === 'object' && value !== null && Object.hasOwn(value, name);
-    const next: Json | undefined = isOwn ? (value as JsonObject)[name] : undefined;
-    if (next === undefined) {
-      const holder = `${pathText('', part.reference.slice(0, at))} is ${kindOf(value)}`;
-      throw new ResolveError(
-        'unresolved_reference',
-        path,
-        `${part.source}: ${holder} without ${quoted(name)}`,
-      );
-    }
-    value = next;
+  const found = followPath({ input, steps }, part.reference);
+  if (!('value' in found)) {
+    const { reached, at } = found;
+    const holder = `${pathText('', part.reference.slice(0, at))} is ${kindOf(reached)}`;
+    throw new ResolveError(
+      'unresolved_reference',
+      path,
+      `${part.source}: ${holder} without ${quoted(part.reference[at] ?? '')}`,
+    );
   }
+  const { value } = found;
   resolving.spent += sizeOf(value, resolving.sizes);
   if (resolving.spent > resolvedLimit) {
     throw new ResolveError(
@@ -143,10 +137,4 @@ function sizeOf(value: Json, sizes: Map<object, number>): number {
   const size = JSON.stringify(value).length;
   sizes.set(value, size);
   return size;
-}
-
-function kindOf(value: Json): string {
-  if (value === null) return 'null';
-  if (Array.isArray(value)) return 'an array';
-  return typeof value === 'object' ? 'an object' : `a ${typeof value}`;
 }
