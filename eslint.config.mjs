@@ -31,7 +31,12 @@ const sandboxSafeCore = [
 ].map((file) => `src/core/${file}`);
 
 /** Workflow code proper: the sandbox's entry, the package's sandbox door, and the workflows of the tests. */
-const sandboxCode = ['src/workflows/**/*.ts', 'src/workflow.ts', 'test/support/workflows/**/*.ts'];
+const sandboxCode = [
+  'src/workflows/**/*.ts',
+  'src/workflow.ts',
+  'test/support/workflows/**/*.ts',
+  'bench/workflows/**/*.ts',
+];
 const sandboxPackages = ['@temporalio/workflow', '@temporalio/common'];
 const corePackages = ['zod', 'yaml', 'jose', 'canonicalize', 'ajv/dist/2020.js'];
 
@@ -233,6 +238,19 @@ export default defineConfig(
         'error',
         {
           files: ['src/workflows/', 'src/workflow.ts', 'test/support/workflows/', ...sandboxSafeCore],
+          packages: sandboxPackages,
+          why: 'workflow code takes only workflow code, sandbox-safe core files and Temporal’s sandbox packages',
+        },
+      ],
+    },
+  },
+  {
+    files: ['bench/workflows/**/*.ts'],
+    rules: {
+      'countersign/fence': [
+        'error',
+        {
+          files: ['src/workflows/', 'bench/workflows/'],
           packages: sandboxPackages,
           why: 'workflow code takes only workflow code, sandbox-safe core files and Temporal’s sandbox packages',
         },

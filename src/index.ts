@@ -5,6 +5,8 @@ export { buildApp } from './api/app.ts';
 export { createClient, type ClientOptions } from './client.ts';
 export type { CountersignClient, RunDescription } from './countersign-client.ts';
 export { createWorker, type WorkerDeps } from './worker.ts';
+export { openSecrets, type Secrets } from './secrets.ts';
+export { ensureNamespaceReady, ensureSearchAttributes } from './temporal-setup.ts';
 export {
   defineTool,
   ToolInDoubtError,

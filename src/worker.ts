@@ -50,6 +50,8 @@ export async function createWorker(deps: WorkerDeps): Promise<Worker> {
     maxConcurrentWorkflowTaskExecutions: tasksAtATime(cachedRuns),
     // A killed worker's cached runs wait this long before another takes them (Temporal's default is 10 s).
     stickyQueueScheduleToStartTimeout: '2s',
+    // `perform` beats every second; left to itself the SDK would pass on one beat in 80 % of their timeout.
+    maxHeartbeatThrottleInterval: '1s',
     // SIGTERM: effects in flight get this long before they are cancelled; longer than most targets answer.
     shutdownGraceTime: '10s',
   });

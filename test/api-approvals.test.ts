@@ -9,7 +9,7 @@ const rowsOf = (body: Record<string, unknown>) => body['approvals'] as Row[];
 test('an approval shows the case, its hash as ETag, and the time that is left', async () => {
   const { call, fake, clock } = createApiHarness();
   fake.control.workers = 'down';
-  const { key, hash } = fake.ask({
+  const { key, hash, root } = fake.ask({
     runId: 'r1',
     ttlMs: 60_000,
     arguments: { order: 'ord-1', amount: '40.00' },
@@ -21,6 +21,7 @@ test('an approval shows the case, its hash as ETag, and the time that is left', 
   assert.deepEqual(body, {
     key,
     runId: 'r1',
+    root,
     position: 'refund',
     step: 'refund',
     phase: 'before',

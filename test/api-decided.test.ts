@@ -38,6 +38,7 @@ test('decided cases come newest first, each with verdict, reason and case', asyn
     at: '2026-11-02T10:00:00.000Z',
     case: {
       runId: 'r2',
+      root: two.root,
       position: 'refund',
       step: 'refund',
       phase: 'before',

@@ -21,6 +21,7 @@ test('an approval that is asked for is 201 with its Location, frozen and hashed 
   assert.deepEqual(view, {
     key,
     runId: asked.body['runId'],
+    root: asked.body['root'],
     position: 'request',
     step: 'request',
     phase: 'before',
@@ -36,6 +37,7 @@ test('an approval that is asked for is 201 with its Location, frozen and hashed 
     expiresAt: '2026-11-02T12:00:00.000Z',
     timeLeftMs: 7_200_000,
   });
+  assert.match(String(view['root']), new RegExp(`^[0-9a-f-]{24}${key.slice(-12)}$`));
   const read = await http('GET', `/approvals/${key}`);
   assert.deepEqual(read.body, asked.body);
   assert.equal(fake.control.calls.startApproval, 1);

@@ -25,6 +25,7 @@ export function approvalRow(
   return {
     ...pendingApproval(entry),
     runId: run.runId,
+    root: run.root,
     ...(run.spec === undefined ? {} : { spec: run.spec }),
     state,
     ...timeLeft(state, memo.expiresAt, now),
@@ -37,7 +38,7 @@ export function approvalRow(
 export type AskedCase = Omit<FactOf<'approval_requested'>, 'type' | Exclude<keyof FactPlace, 'position'>>;
 
 export function approvalView(
-  run: Pick<RunDescription, 'runId' | 'spec' | 'approvals'>,
+  run: Pick<RunDescription, 'runId' | 'root' | 'spec' | 'approvals'>,
   { requested, earlier = [], outcome }: Partial<Omit<GateRecord, 'requested'>> & { requested: AskedCase },
   { baseUrl, now }: Setting,
 ): ApprovalView {
@@ -54,7 +55,7 @@ export function approvalView(
 
 /** The case alone, whatever became of it. */
 export function caseView(
-  run: Pick<RunDescription, 'runId' | 'spec'>,
+  run: Pick<RunDescription, 'runId' | 'root' | 'spec'>,
   requested: AskedCase,
   baseUrl: string | undefined,
 ): Omit<ApprovalView, 'state' | 'timeLeftMs' | 'outcome'> {
@@ -62,6 +63,7 @@ export function caseView(
   return {
     key,
     runId: run.runId,
+    root: run.root,
     position,
     step: position,
     phase,

@@ -130,6 +130,7 @@ export type OutcomeView = z.infer<typeof outcome>;
 
 const approvalRow = pendingApproval.extend({
   runId: z.string(),
+  root: z.string().openapi({ description: 'identity of the run; a decision sent by signal names it' }),
   spec: z.string().optional(),
   state: gateState,
   timeLeftMs: z.number().int().optional(),

@@ -12,7 +12,7 @@ export const freezePolicy = {
 } satisfies LocalActivityOptions & ActivityOptions;
 
 /**
- * A verdict needs memory only. 2 s and three attempts stay inside one workflow task (10 s by default);
+ * A verdict needs memory only. 2 s and three attempts are over before anybody gives up on an answer;
  * after that it is `check_failed`, the gate stays open, and the person can send it again.
  */
 export const admitPolicy = {
@@ -35,13 +35,13 @@ export const continuedInputBytes = 1536 * 1024;
 
 /**
  * One attempt is as long as the tool says. `perform` heartbeats every second, so a dead worker is noticed
- * after 4 s however long the tool may run. Backoff from 0.5 s to 1 min: a target that is down for
+ * after 3 s however long the tool may run. Backoff from 0.5 s to 1 min: a target that is down for
  * minutes is not lost, and not flooded.
  */
 export function performPolicy(effect: EffectOptions): ActivityOptions {
   return {
     startToCloseTimeout: effect.startToCloseMs,
-    heartbeatTimeout: '4s',
+    heartbeatTimeout: '3s',
     retry: {
       initialInterval: '500ms',
       backoffCoefficient: 2,

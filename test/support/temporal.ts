@@ -25,6 +25,8 @@ export interface TestTemporal {
 
 /** A server of one test, to be killed and started again on its file, at the same address. */
 export interface OwnServer extends TestTemporal {
+  /** of its Web UI */
+  uiUrl: string;
   /** SIGKILL. */
   kill(): Promise<void>;
   /** After `kill`. */
@@ -56,7 +58,7 @@ export async function ownServer({ keepHistories = true } = {}): Promise<OwnServe
   const cli = await findTemporalCli();
   const folder = temporaryFolder();
   let server: DevServer | undefined = await startDevServer({ cli, folder, dynamicConfig: testDynamicConfig });
-  const { port, uiPort } = server;
+  const { port, uiPort, uiUrl } = server;
   const connected = await connect(server.address, server.namespace);
 
   const restart = async (): Promise<void> => {
@@ -79,6 +81,7 @@ export async function ownServer({ keepHistories = true } = {}): Promise<OwnServe
 
   return {
     ...connected,
+    uiUrl,
     async kill() {
       if (!server) throw new Error('the server was killed already: restart() it first');
       await server.kill();

@@ -112,7 +112,7 @@ export function approvalRoutes(app: OpenAPIHono<ApiEnv>, { deps, startOnce }: Ap
     // from what was frozen: the run is started, whatever becomes of a second call
     const requested = askedCase({ ...asked.checked, key, root });
     c.header('etag', `"${requested.payloadHash}"`);
-    return c.json(approvalView({ runId, approvals: [] }, { requested }, setting()), 201);
+    return c.json(approvalView({ runId, root, approvals: [] }, { requested }, setting()), 201);
   });
 
   app.openapi({ ...read, middleware: [auth] as const }, async (c) => {

@@ -1,0 +1,36 @@
+// POST /approvals/:key/approve → 200, paced, through an API process.
+import { setTimeout as sleep } from 'node:timers/promises';
+import { startApiProcess } from './api-process.ts';
+import { monotonicMs, summary, type Summary } from './numbers.ts';
+import type { Side } from './sides.ts';
+import type { Stage } from './stage.ts';
+import type { Decision } from '../src/core/decision.ts';
+
+export interface HttpResult {
+  approveTo200Ms: Summary;
+}
+
+const paceMs = 100;
+const warmUp = 20;
+
+export async function measureHttp(stage: Stage, side: Side, runs: number): Promise<HttpResult> {
+  const worker = await side.startWorker();
+  const api = await startApiProcess(stage, side.taskQueue);
+  const taken: number[] = [];
+  for (let index = -Math.min(warmUp, runs); index < runs; index += 1) {
+    const runId = stage.unique(side.name);
+    await side.start(runId);
+    const { key, payloadHash } = (await side.untilWaiting(runId)) as Decision;
+    await sleep(paceMs);
+    const sentAt = monotonicMs();
+    await api.call('POST', `/approvals/${key}/approve`, {
+      headers: { 'if-match': `"${payloadHash}"` },
+      body: { reason: 'it came back' },
+    });
+    if (index >= 0) taken.push(monotonicMs() - sentAt);
+    await stage.client.workflow.getHandle(runId).result();
+  }
+  await api.stop();
+  await worker.stop();
+  return { approveTo200Ms: summary(taken) };
+}
