@@ -98,8 +98,10 @@ for (const { how, type, bundle } of ways) {
       }
       await eventually(
         async () => {
-          const { raw } = await client.workflow.getHandle(runId).describe();
-          return raw.pendingWorkflowTask == null && (raw.pendingActivities?.length ?? 0) === 0;
+          const { raw, historyLength } = await client.workflow.getHandle(runId).describe();
+          // Temporal lets an execution that comes too soon after the one before wait, without a task
+          const hasBegun = historyLength > 3;
+          return hasBegun && raw.pendingWorkflowTask == null && (raw.pendingActivities?.length ?? 0) === 0;
         },
         { message: 'a run that has judged all', timeoutMs: 240_000 },
       );
