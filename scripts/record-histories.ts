@@ -80,8 +80,29 @@ const ended = (runId: string): Promise<unknown> =>
     .result()
     .catch(() => undefined);
 
-/** Each makes one run and gives its id once it is as it is to be recorded. */
-const sorts: Record<string, (name: string) => Promise<string>> = {
+/** A run that continued as new with an open gate and waiting decisions, and its first execution. */
+async function carriedRun(name: string): Promise<{ workflowId: string; first: string }> {
+  const gates = ['a', 'b'].map((item) => ownRefund(name, item));
+  const workflowId = await startOwn('carriedGates', name, { gates });
+  const [a, b] = await openGates(countersign, workflowId, gates.length);
+  if (a === undefined || b === undefined) throw new Error('the gates are not open');
+  const handle = client.workflow.getHandle(workflowId);
+  const first = (await handle.describe()).runId;
+  await Promise.all([
+    ...['one', 'two', 'three'].map((reason) =>
+      countersign.sendDecision(workflowId, decisionOn(a, 'comment', { reason })),
+    ),
+    countersign.sendDecision(workflowId, decisionOn(b, 'approve')),
+    handle.signal('roll'),
+  ]);
+  await eventually(async () => (await client.workflow.getHandle(workflowId).describe()).runId !== first);
+  await countersign.sendDecision(workflowId, decisionOn(a, 'reject'));
+  await ended(workflowId);
+  return { workflowId, first };
+}
+
+/** Each makes one run and gives its id once it is as it is to be recorded; where it has several, the execution. */
+const sorts: Record<string, (name: string) => Promise<string | { workflowId: string; runId: string }>> = {
   async 'spec-approved'(name) {
     const runId = await startRun(name);
     const gate = await openGate(countersign, runId);
@@ -162,6 +183,13 @@ const sorts: Record<string, (name: string) => Promise<string>> = {
     await ended(runId);
     return runId;
   },
+  async 'own-carries'(name) {
+    const { workflowId, first } = await carriedRun(name);
+    return { workflowId, runId: first };
+  },
+  async 'own-carried'(name) {
+    return (await carriedRun(name)).workflowId;
+  },
   async 'own-gates-side-by-side'(name) {
     const gates = ['a', 'b', 'c', 'd'].map((item) => ownRefund(name, `refund/${item}`));
     const runId = await startOwn('gatesSideBySide', name, { gates });
@@ -186,8 +214,9 @@ try {
       console.error(`${file} is there already, and stays`);
       continue;
     }
-    const runId = await make(`${date}-${what}`);
-    writeFileSync(file, `${withoutStacks(await fetchHistory(client, runId))}\n`);
+    const made = await make(`${date}-${what}`);
+    const [workflowId, runId] = typeof made === 'string' ? [made] : [made.workflowId, made.runId];
+    writeFileSync(file, `${withoutStacks(await fetchHistory(client, workflowId, runId))}\n`);
     console.log(file);
   }
 } finally {

@@ -31,20 +31,18 @@ const ways = [
 ];
 const people = Array.from({ length: 10 }, (_, index) => `person-${index}`);
 const continuations = 5;
-/** of each person on each gate, in each round */
 const kinds = ['comment', 'approve', 'reject'] as const;
 
-/** Everybody says something of every gate, and before the last round nothing that can end one. */
+/** Everybody says something of one gate, and before the last round nothing that can end it. */
 function sayings(gates: readonly SeenGate[], round: number): Decision[] {
-  return gates.flatMap((gate) =>
-    people.flatMap((id) =>
-      kinds.map((kind): Decision => {
-        const stale = round < continuations - 1 ? { payloadHash: `sha256:${'0'.repeat(64)}` } : {};
-        const wrong = kind === 'comment' ? {} : stale;
-        return decisionOn(gate, kind, { by: { id }, reason: `round ${round}`, ...wrong });
-      }),
-    ),
-  );
+  return people.map((id, index): Decision => {
+    const gate = gates[(index + round) % gates.length];
+    assert.ok(gate);
+    const kind = kinds[(index + round) % kinds.length] ?? 'comment';
+    const isStale = kind !== 'comment' && round < continuations - 1;
+    const hash = isStale ? { payloadHash: `sha256:${'0'.repeat(64)}` } : {};
+    return decisionOn(gate, kind, { by: { id }, reason: `round ${round}`, ...hash });
+  });
 }
 
 /** The facts about each decision: exactly one, whatever it was. */
@@ -56,7 +54,11 @@ function judgedOnce(facts: readonly TrailFact[], sent: readonly Decision[]): voi
     told.set(decisionId, [...(told.get(decisionId) ?? []), fact.type]);
   }
   for (const { decisionId, decision } of sent) {
-    assert.equal(told.get(decisionId)?.length, 1, `${decision} ${decisionId}: ${String(told.get(decisionId))}`);
+    assert.equal(
+      told.get(decisionId)?.length,
+      1,
+      `${decision} ${decisionId}: ${String(told.get(decisionId))}`,
+    );
   }
   assert.equal(told.size, sent.length);
 }
@@ -94,14 +96,17 @@ for (const { how, type, bundle } of ways) {
           }),
         );
       }
-      const facts = await eventually(
+      await eventually(
         async () => {
-          const trail = await countersign.readTrail(runId);
-          judgedOnce(trail, sent);
-          return trail;
+          const { raw, historyLength } = await client.workflow.getHandle(runId).describe();
+          // Temporal lets an execution that comes too soon after the one before wait, without a task
+          const hasBegun = historyLength > 3;
+          return hasBegun && raw.pendingWorkflowTask == null && (raw.pendingActivities?.length ?? 0) === 0;
         },
-        { message: 'one fact of each decision' },
+        { message: 'a run that has judged all', timeoutMs: 240_000 },
       );
+      const facts = await countersign.readTrail(runId);
+      judgedOnce(facts, sent);
       assert.equal(facts.filter((fact) => fact.type === 'run_continued').length, continuations);
       assert.equal(facts.filter((fact) => fact.type === 'approval_requested').length, 2);
       const ends = facts.flatMap((fact) =>
@@ -133,7 +138,10 @@ for (const { how, type, bundle } of ways) {
         assert.deepEqual(taskFailures(history), []);
         histories.push({ workflowId: runId, history });
       }
-      assert.deepEqual(await replayHistories(bundle, histories), { replayed: histories.length, failures: [] });
+      assert.deepEqual(await replayHistories(bundle, histories), {
+        replayed: histories.length,
+        failures: [],
+      });
       await worker.stop();
     });
   }

@@ -74,7 +74,7 @@ function listedKeys(runId: string): Promise<string[]> {
 const linesOf = async (order: string) =>
   (await ledger.lines()).filter(({ body }) => (body as { order: string }).order === order);
 
-test('a child at depth two: its gate is in the list, its effect has the root of the top run (P4)', async () => {
+test('P4: a child at depth two: its gate is in the list, its effect has the root of the top run (case 30)', async () => {
   const order = temporal.id('order');
   const runId = await startParent('depth', 'parentOf', [{ child: 'oneGated', args: [refund(order)] }]);
   const root = (await countersign.describeRun(runId))?.root;
@@ -93,7 +93,67 @@ test('a child at depth two: its gate is in the list, its effect has the root of 
   await client.workflow.getHandle(runId).terminate();
 });
 
-test('a parent reset with its child finished: the child runs again on the same key, paid once (P4)', async () => {
+test('P2: one tool and one name in a run, its child and its child: each is decided by its key, earlier steps run once (case 30)', async () => {
+  const order = temporal.id('order');
+  const notice = (at: string) => ({
+    name: 'tell',
+    tool: 'notify.send',
+    arguments: { order: `${order}/tell-${at}` },
+  });
+  const level = (at: string, child?: object) => ({
+    before: notice(at),
+    gate: refund(`${order}/${at}`),
+    ...(child === undefined ? {} : { child }),
+  });
+  const runId = temporal.id('three');
+  await client.workflow.start('gateAndChild', {
+    workflowId: runId,
+    taskQueue,
+    args: [level('top', level('middle', level('leaf')))],
+  });
+  const ids = { top: runId, middle: `${runId}/sub`, leaf: `${runId}/sub/sub` };
+  const gates = {
+    top: await openGate(countersign, ids.top),
+    middle: await openGate(countersign, ids.middle),
+    leaf: await openGate(countersign, ids.leaf),
+  };
+  const { root } = gates.top;
+  for (const [at, { key, position }] of Object.entries(gates)) {
+    assert.equal(position, 'refund');
+    assert.deepEqual(await listedKeys(ids[at as keyof typeof ids]), [key]);
+  }
+  const paid = async () => {
+    const lines = await ledger.lines();
+    const own = lines.filter(({ body }) => (body as { order: string }).order.startsWith(order));
+    return own
+      .map(({ key, body }) => [(body as { order: string }).order.slice(order.length + 1), key])
+      .sort();
+  };
+  const told = [
+    ['tell-leaf', `${root}:sub/sub/tell`],
+    ['tell-middle', `${root}:sub/tell`],
+    ['tell-top', `${root}:tell`],
+  ];
+  assert.deepEqual(await paid(), told);
+  // sent to the wrong run, a decision is for nobody
+  const stray = decisionOn(gates.leaf, 'approve');
+  await countersign.sendDecision(ids.middle, stray);
+  assert.equal((await receiptOf(countersign, stray, ids.middle)).code, 'unknown_key');
+
+  await countersign.sendDecision(ids.leaf, decisionOn(gates.leaf, 'approve'));
+  await client.workflow.getHandle(ids.leaf).result();
+  assert.deepEqual(await paid(), [['leaf', `${root}:sub/sub/refund`], ...told]);
+  await countersign.sendDecision(ids.middle, decisionOn(gates.middle, 'reject'));
+  await client.workflow.getHandle(ids.middle).result();
+  await countersign.sendDecision(ids.top, decisionOn(gates.top, 'approve'));
+  assert.deepEqual(await client.workflow.getHandle(runId).result(), ['approved', ['rejected', ['approved']]]);
+  assert.deepEqual(
+    await paid(),
+    [['leaf', `${root}:sub/sub/refund`], ...told, ['top', `${root}:refund`]].sort(),
+  );
+});
+
+test('P4: a parent reset with its child finished: the child runs again on the same key, paid once (case 29)', async () => {
   const order = temporal.id('order');
   const runId = await startParent('finished', 'oneGated', [refund(order)]);
   const child = `${runId}/sub`;
@@ -116,7 +176,7 @@ test('a parent reset with its child finished: the child runs again on the same k
   await client.workflow.getHandle(runId).terminate();
 });
 
-test('a parent reset with its child open: the old child ends, the new one asks again (P4)', async () => {
+test('P4: a parent reset with its child open: the old child ends, the new one asks again (case 29)', async () => {
   const order = temporal.id('order');
   const runId = await startParent('open', 'oneGated', [refund(order)]);
   const child = `${runId}/sub`;

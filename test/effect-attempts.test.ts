@@ -28,6 +28,8 @@ interface Where {
   heartbeatDetails?: unknown;
   scheduledTimestampMs?: number;
   retryPolicy?: { initialInterval: number; backoffCoefficient: number; maximumInterval: number };
+  /** in a run that was reset */
+  keysSince?: number;
 }
 
 interface End {
@@ -45,7 +47,8 @@ async function attempt(tool: Tool, where: Where = {}): Promise<End> {
     scheduledTimestampMs: Date.now(),
   };
   const logger = new DefaultLogger('ERROR'); // every failure in here is wanted
-  const environment = new MockActivityEnvironment({ ...info, ...where }, { logger });
+  const { keysSince, ...more } = where;
+  const environment = new MockActivityEnvironment({ ...info, ...more }, { logger });
   let left: unknown;
   environment.on('heartbeat', (details) => (left = details));
   const perform: (input: PerformInput) => Promise<EffectRecord> = createActivities(
@@ -53,7 +56,8 @@ async function attempt(tool: Tool, where: Where = {}): Promise<End> {
   ).perform;
   const { hash: payloadHash } = hashPayload({ tool: tool.name, arguments: args });
   try {
-    const input = { v: 1 as const, position, root, tool: tool.name, arguments: args, payloadHash };
+    const since = keysSince === undefined ? {} : { keysSince };
+    const input = { v: 1 as const, position, root, tool: tool.name, arguments: args, payloadHash, ...since };
     const record: EffectRecord = await environment.run(perform, input);
     return { output: record.output, left };
   } catch (error) {
@@ -210,6 +214,21 @@ test('keyTtl counts from the start of the first attempt, not from when it was pu
   assert.equal((again.left as { startedAt: number }).startedAt, long.startedAt);
 });
 
+test('keyTtl counts from the start of a run that was reset, since its first attempt may be none (P5)', async () => {
+  const { tool, calls } = recordingTool({ requiresApproval: false, keyTtl: hour });
+  const late = await attempt(tool, { keysSince: Date.now() - 2 * hour });
+  assert.deepEqual(seen(late), inDoubt);
+  assert.match(String(late.error), /attempt 1 was not made: the run was reset and began 7200 s ago/);
+  assert.equal(calls.length, 0);
+  const young = await attempt(tool, { keysSince: Date.now() - hour / 2 });
+  assert.deepEqual(young.output, { refund: 're_1' });
+  const { tool: without } = recordingTool({ requiresApproval: false });
+  assert.deepEqual(
+    (await attempt(without, { keysSince: 0 })).output,
+    { refund: 're_1' },
+    'no keyTtl, no limit',
+  );
+});
 test('keyTtl is no matter where no attempt has reached the target', async () => {
   const { tool, calls } = recordingTool({ requiresApproval: false, keyTtl: hour });
   const unsent = { v: 1, startedAt: Date.now() - 2 * hour, attempt: 3, clear: true };

@@ -72,7 +72,7 @@ for (const kind of kinds) {
   const asked = [...step, 'approval_requested'];
   const ran = ['effect_started', 'tool_result', ...stepEnd, 'run_finished'];
 
-  test(`P4: reset to before the gate, the person is asked again under the same key, and the target does it once (${kind})`, async () => {
+  test(`P4: reset to before the gate, the person is asked again under the same key, and the target does it once (${kind}) (case 26)`, async () => {
     const runId = temporal.id('reset');
     const gate = await startGate(temporal, countersign, kind, runId);
     const approve = decisionOn(gate, 'approve');
@@ -101,7 +101,7 @@ for (const kind of kinds) {
     assert.equal(facts.filter(({ type }) => type === 'run_started').length, 1);
   });
 
-  test(`P4: reset to after the approval was sent, it counts again for the same payload, and the target does it once (${kind})`, async () => {
+  test(`P4: reset to after the approval was sent, it counts again for the same payload, and the target does it once (${kind}) (case 26)`, async () => {
     const runId = temporal.id('reset-later');
     const gate = await startGate(temporal, countersign, kind, runId);
     const approve = decisionOn(gate, 'approve');
@@ -135,7 +135,7 @@ const refundSpec = (order: string): Spec => ({
   ],
 });
 
-test('P9: reset after the spec changed, the decision that is applied again is refused; restored, it counts', async () => {
+test('P9: reset after the spec changed, the decision that is applied again is refused; restored, it counts (case 27)', async () => {
   const runId = temporal.id('reset-spec');
   await startSpec(countersign, runId, refundSpec(runId), {}, asItWas);
   const gate = await openGate(countersign, runId);
@@ -163,7 +163,7 @@ test('P9: reset after the spec changed, the decision that is applied again is re
   assert.deepEqual(after.slice(0, 2), ['decision_refused', 'approval_granted']);
 });
 
-test('P3: reset under a build that freezes another payload, the old approval is for something else', async () => {
+test('P3: reset under a build that freezes another payload, the old approval is for something else (case 27)', async () => {
   const runId = temporal.id('reset-build');
   await startSpec(countersign, runId, refundSpec(runId), {});
   const gate = await openGate(countersign, runId);

@@ -78,7 +78,14 @@ export function refusalOf(
     const { decision, code, message } = fact;
     if (decision === undefined || decision.key !== key || decision.decisionId !== decisionId) continue;
     const by = fact.by ?? { ...decision.by, verified: false };
-    found = { temporalRunId: fact.temporalRunId, eventId: fact.eventId, code, decision, by, ...(message === undefined ? {} : { message }) };
+    found = {
+      temporalRunId: fact.temporalRunId,
+      eventId: fact.eventId,
+      code,
+      decision,
+      by,
+      ...(message === undefined ? {} : { message }),
+    };
   }
   return found;
 }

@@ -56,17 +56,17 @@ export interface Carried {
 
 /** Settled gates that late decisions are still answered by; the memo shows 20, a trail has all. */
 const settledKept = 200;
-/** Of their JSON text, characters: an eighth of what may be carried, for about 400 characters a gate. */
-const settledKeptLength = 128 * 1024;
+/** Of their JSON text, characters: a sixth of what may be carried; an ordinary gate has about 750. */
+const settledKeptLength = 160 * 1024;
 /** Of one decision. Longer ones hold a payload; sent again after a continuation they are told of the outcome. */
 const decisionKeptLength = 8 * 1024;
+/** Levels of an input that are searched; people put it at the first, `runSpec` at the second. */
+const searchDepth = 4;
 /** Of a gate's accepted comments and amendments together. */
 const acceptedKeptLength = 16 * 1024;
 
 /** The gates that are carried, in their order, each as the next execution sees it. */
-export function gatesToCarry<Gate extends GateView>(
-  gates: Iterable<Gate>,
-): { gate: Gate; view: GateView }[] {
+export function gatesToCarry<Gate extends GateView>(gates: Iterable<Gate>): { gate: Gate; view: GateView }[] {
   const kept: { gate: Gate; view: GateView }[] = [];
   let count = 0;
   let length = 0;
@@ -108,6 +108,18 @@ function newestWithin(decisions: readonly Decision[]): Decision[] {
 
 function isLong(decision: Decision): boolean {
   return JSON.stringify(decision).length > decisionKeptLength;
+}
+
+/** What an execution was handed, wherever it stands in its input; undefined when nothing of this run is there. */
+export function findCarried(input: unknown, root: string, depth = 0): Carried | undefined {
+  if (typeof input !== 'object' || input === null || depth > searchDepth) return undefined;
+  const { v, kind, root: ofRun } = input as Partial<Carried>;
+  if (v === 1 && kind === 'carried') return ofRun === root ? (input as Carried) : undefined;
+  for (const member of Object.values(input)) {
+    const found = findCarried(member, root, depth + 1);
+    if (found !== undefined) return found;
+  }
+  return undefined;
 }
 
 /** Why this execution may not take it; undefined when it may. */

@@ -1,11 +1,12 @@
 // The gates of one execution as a trail sees them: which decisions were queued, refused at once, judged,
 // or overtaken. It repeats what src/workflows/run.ts and gate.ts do, on events instead of live signals.
-import { gatesToCarry } from './carried.ts';
+import { gatesToCarry, type Carried } from './carried.ts';
 import type { ApprovalMemo, CaseRecord, VerdictRecord } from './case.ts';
-import { sameDecision, type Decision } from './decision.ts';
+import { readDecisionText, sameDecision, type Decision } from './decision.ts';
 import { acceptedKept, judgeDelivery, stateAfter, type GateView, type RunPlace } from './gate-state.ts';
 import type { FailureInfo, HistoryEvent } from './history-event.ts';
 import type { Json } from './json.ts';
+import { utf8Length } from './json-value.ts';
 import { memoFields } from './names.ts';
 import { readSignal } from './signal.ts';
 import type { DecisionFact, FactBody } from './trail-fact.ts';
@@ -15,12 +16,14 @@ import type { RefusalCode } from './verdict.ts';
 type SignalEvent = Extract<HistoryEvent, { type: 'signaled' }>;
 
 interface Queued {
-  event: SignalEvent;
+  /** of the signal; absent where the execution that had it is not kept any more */
+  identity?: string;
   decision: Decision;
 }
 
 export interface TrailGate extends GateView {
-  frozen: CaseRecord;
+  /** absent of one that was settled in an execution that is not kept any more */
+  frozen?: CaseRecord;
   queue: Queued[];
 }
 
@@ -38,9 +41,10 @@ export function createTrailGates(place: RunPlace, emit: Emit, carried: readonly 
     message: string,
     gate?: TrailGate,
   ): void => {
-    const { decision, event } = queued;
+    const { decision, identity } = queued;
     const body = { code, message, key: decision.key, decision, by: { ...decision.by, verified: false } };
-    emit(at, { type: 'decision_refused', ...body, identity: event.identity }, gate?.position);
+    const sender = identity === undefined ? {} : { identity };
+    emit(at, { type: 'decision_refused', ...body, ...sender }, gate?.position);
   };
 
   const judge = (at: HistoryEvent, queued: Queued): void => {
@@ -60,9 +64,22 @@ export function createTrailGates(place: RunPlace, emit: Emit, carried: readonly 
     carry(): TrailGate[] {
       return gatesToCarry(gates.values()).map(({ gate: { frozen, queue }, view }) => ({
         ...view,
-        frozen,
+        ...(frozen === undefined ? {} : { frozen }),
         queue: [...queue],
       }));
+    },
+
+    /** The execution before is not kept any more: what it carried is all there is of its gates. */
+    takeOver(event: HistoryEvent, carried: Carried): void {
+      for (const { view, frozen, end, queue = [] } of carried.gates) {
+        const asked = frozen ?? end?.case;
+        if (asked !== undefined) this.open(event, asked, view);
+        else gates.set(view.key, { ...view, queue: [] });
+        for (const text of queue) {
+          const reading = readDecisionText(text, utf8Length(text));
+          if (reading.ok) gates.get(view.key)?.queue.push({ decision: reading.decision });
+        }
+      }
     },
 
     /** A signal is in the history; the workflow sees it with its next task. */
@@ -75,7 +92,7 @@ export function createTrailGates(place: RunPlace, emit: Emit, carried: readonly 
       for (const event of inbox.splice(0)) {
         const { reading } = readSignal(event.input);
         if (reading.ok) {
-          judge(event, { event, decision: reading.decision });
+          judge(event, { identity: event.identity, decision: reading.decision });
         } else {
           const { code, problem } = reading;
           emit(event, { type: 'decision_refused', code, message: problem, identity: event.identity });
@@ -83,9 +100,9 @@ export function createTrailGates(place: RunPlace, emit: Emit, carried: readonly 
       }
     },
 
-    open(event: HistoryEvent, frozen: CaseRecord): void {
+    open(event: HistoryEvent, frozen: CaseRecord, view?: GateView): void {
       const { key, position, phase, title, tool, question, reasoning, payloadHash, policy } = frozen;
-      gates.set(key, { key, position, state: 'pending', frozen, queue: [] });
+      gates.set(key, { ...(view ?? { key, position, state: 'pending' }), frozen, queue: [] });
       const times = {
         requestedAt: new Date(frozen.requestedAt).toISOString(),
         expiresAt: new Date(frozen.expiresAt).toISOString(),
@@ -113,7 +130,7 @@ export function createTrailGates(place: RunPlace, emit: Emit, carried: readonly 
       // decisions are judged in their order: one that was passed over is one whose check failed
       const passed = gate.queue.splice(0, Math.max(0, index));
       for (const queued of passed) refuse(event, queued, 'check_failed', 'the check itself failed', gate);
-      const identity = gate.queue.shift()?.event.identity ?? '';
+      const identity = gate.queue.shift()?.identity ?? '';
       const fact = { key, decision, by, identity };
       if (verdict === 'refused') {
         const why = { code: code ?? 'check_failed', ...(message === undefined ? {} : { message }) };
@@ -131,7 +148,7 @@ export function createTrailGates(place: RunPlace, emit: Emit, carried: readonly 
       gate.winner = decision;
       gate.settlement = { state, by, decisionId: decision.decisionId, at: event.at };
       settle(event, gate);
-      return { state, phase: gate.frozen.phase };
+      return { state, phase: gate.frozen?.phase };
     },
 
     /**

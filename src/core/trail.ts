@@ -10,6 +10,7 @@ import type {
   VerdictRecord,
 } from './case.ts';
 import { approvalKey } from './approval-key.ts';
+import { findCarried } from './carried.ts';
 import { isClearFailure } from './failures.ts';
 import type { RunPlace } from './gate-state.ts';
 import type { Execution, FailureInfo, HistoryEvent } from './history-event.ts';
@@ -74,6 +75,8 @@ interface Walk {
   /** a workflow type of countersign's, whose input and result we know */
   isOurs: boolean;
   isSpecRun: boolean;
+  /** the first execution, or the first of those that the server still keeps */
+  isOldest: boolean;
   gates: TrailGates;
   /** by the event that scheduled them */
   effects: Map<number, Effect>;
@@ -87,12 +90,14 @@ function decodeExecution(execution: Execution, { emit, see, carriedBy }: Decodin
   const started = execution.events.find((event) => event.type === 'run_started');
   const root = started?.handedDown?.root ?? started?.firstRunId ?? execution.runId;
   const place = { workflowId: execution.workflowId, root };
+  const carried = carriedBy.get(started?.continuedRunId ?? '');
   const walk: Walk = {
     emit,
     place,
     isOurs: Object.hasOwn(workflowTypes, started?.workflowType ?? ''),
     isSpecRun: started?.workflowType === workflowTypes.runSpec,
-    gates: createTrailGates(place, emit, carriedBy.get(started?.continuedRunId ?? '')),
+    isOldest: carried === undefined,
+    gates: createTrailGates(place, emit, carried),
     effects: new Map(),
     scheduled: new Map(),
     waiting: [],
@@ -143,7 +148,9 @@ type Started = Extract<HistoryEvent, { type: 'run_started' }>;
 function runStarted(walk: Walk, event: Started): void {
   const { emit, gates, place } = walk;
   const { input, workflowType } = event;
-  if (event.continuedRunId === undefined) emit(event, startedFact(event));
+  if (walk.isOldest) emit(event, startedFact(event));
+  const carried = walk.isOldest ? findCarried(input, place.root) : undefined;
+  if (carried !== undefined) gates.takeOver(event, carried);
   const asked = isObject(input) ? input['case'] : undefined;
   if (workflowType !== workflowTypes.requestApproval || !isObject(asked)) return;
   // frozen by the API: open from the first event

@@ -1,12 +1,7 @@
 // Sandbox. Continue-as-new without a second round: what the run knows (how often names were used, open gates with
 // their cases and waiting decisions, receipts, approvals not used yet) goes into the input of the next execution.
 // Positions count on there, so its keys are new ones, and an open gate stays the gate that it was.
-import {
-  CancellationScope,
-  makeContinueAsNewFunc,
-  workflowInfo,
-  type Workflow,
-} from '@temporalio/workflow';
+import { CancellationScope, makeContinueAsNewFunc, workflowInfo, type Workflow } from '@temporalio/workflow';
 import { gatesToCarry, type Carried, type CarriedGate } from '../core/carried.ts';
 import { readDecisionText } from '../core/decision.ts';
 import { utf8Length } from '../core/json-value.ts';

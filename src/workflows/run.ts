@@ -115,9 +115,9 @@ export function hasBegun(): boolean {
 }
 
 function newRun(carried: Carried | undefined): Run {
-  const { workflowId, firstExecutionRunId, originalExecutionRunId, runId, runStartTime } = workflowInfo();
+  const { workflowId, firstExecutionRunId, originalExecutionRunId, runId, startTime } = workflowInfo();
   const { keysSince, ...chain } = handedDown();
-  const own = originalExecutionRunId === runId ? undefined : runStartTime.getTime(); // a reset changed the id
+  const own = originalExecutionRunId === runId ? undefined : startTime.getTime(); // a reset changed the id
   const since = [keysSince, carried?.keysSince, own].filter((time) => time !== undefined);
   return {
     workflowId,

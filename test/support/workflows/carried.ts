@@ -110,11 +110,7 @@ export async function carryWhileUnderway(input: {
     }),
     ...(input.child === undefined
       ? []
-      : [
-          childRun('sub', 'oneGated', { args: [{ ...input.child } as never] }).then((output) =>
-            outputs.push(output),
-          ),
-        ]),
+      : [childRun('sub', 'oneGated', { args: [{ ...input.child }] }).then((output) => outputs.push(output))]),
   ]);
   let rolls = 0;
   setHandler(defineSignal('roll'), () => {

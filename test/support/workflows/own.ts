@@ -185,3 +185,20 @@ export async function parentOf(input: { child: string; args: Json[]; pauseMs?: n
   if (input.pauseMs !== undefined) await sleep(input.pauseMs);
   return output;
 }
+
+export interface Level {
+  before: { name: string; tool: string; arguments: Json };
+  gate: OneGate;
+  child?: Level;
+}
+
+/** An ungated effect, then a gate and, beside it, a child that is the same again. */
+export async function gateAndChild(input: Level): Promise<Json[]> {
+  await effect(input.before.name, input.before.tool, input.before.arguments);
+  const { child } = input;
+  const [end, below] = await Promise.all([
+    gated(input.gate.name, proposalOf(input.gate), optionsOf(input.gate)),
+    child === undefined ? undefined : childRun('sub', 'gateAndChild', { args: [child as unknown as Json] }),
+  ]);
+  return below === undefined ? [end.state] : [end.state, below];
+}
