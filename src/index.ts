@@ -18,5 +18,6 @@ export {
   type ToolDefinition,
 } from './tool.ts';
 export { httpTool, type HttpToolOptions } from './tools/http-tool.ts';
+export { openTriggers, type HookTrigger, type TriggerConfig } from './triggers.ts';
 export type { Decision } from './core/decision.ts';
 export type { TrailFact } from './core/trail-fact.ts';

@@ -300,6 +300,26 @@ test('P6: a continued run keeps its root, and starts once', () => {
   ]); // prettier-ignore
 });
 
+test('P6: a start that says nothing of itself is told by what Temporal knows of it', () => {
+  const triggerOf = (more: object, input: Json = { v: 1, spec: {}, input: {} }, workflowType = 'runSpec') => {
+    const [fact] = trailOf([{ type: 'run_started', workflowType, firstRunId: root, input, ...more }]);
+    return fact?.type === 'run_started' ? fact.trigger : assert.fail();
+  };
+  const plain = { kind: 'temporal', identity: 'orders@shop' };
+  assert.deepEqual(triggerOf({ identity: 'orders@shop' }), plain);
+  assert.deepEqual(triggerOf({ identity: 'orders@shop' }, null, 'mine'), plain);
+  assert.deepEqual(triggerOf({}), { kind: 'temporal' });
+  assert.deepEqual(triggerOf({ identity: 'worker', parentId: 'month-end' }), {
+    kind: 'run',
+    id: 'month-end',
+  });
+  const own = { kind: 'nightly', id: '7' };
+  assert.deepEqual(triggerOf({ identity: 'x' }, { v: 1, spec: {}, input: {}, trigger: own }), own);
+  for (const trigger of [null, 'hook', 7, {}, { kind: 7 }, []]) {
+    assert.deepEqual(triggerOf({ identity: 'orders@shop' }, { v: 1, input: {}, trigger }), plain);
+  }
+});
+
 test("P6: results of a user's own activities that only look like ours are not read", () => {
   const looksLike = [
     caseOf('refund'),

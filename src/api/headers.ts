@@ -6,6 +6,10 @@ import { ApiProblem } from './problem.ts';
 /** Characters; longer than any UUID, hash or URL that people take for it, short enough for a log line. */
 const maxKeyLength = 255;
 
+/** Of an Item (RFC 8941 §3.1.2). The draft defines none, and what is not known of an Item is passed over. */
+const itemParameters = /(?: *; *[a-z*][a-z0-9_.*-]*(?:=(?:"(?:[^"\\]|\\.)*"|[^\s";,]+))?)*$/;
+const quotedKey = new RegExp(/^"((?:[\x20\x21\x23-\x5b\x5d-\x7e]|\\["\\])*)"/.source + itemParameters.source);
+
 /**
  * The draft's form is a quoted string (RFC 8941 sf-string), and most clients send it bare: both name the
  * same key. Undefined without the header.
@@ -13,7 +17,7 @@ const maxKeyLength = 255;
 export function readIdempotencyKey(header: string | undefined): string | undefined {
   if (header === undefined) return undefined;
   const text = header.trim();
-  const quoted = /^"((?:[\x20\x21\x23-\x5b\x5d-\x7e]|\\["\\])*)"$/.exec(text)?.[1];
+  const quoted = quotedKey.exec(text)?.[1];
   const key = quoted?.replace(/\\(["\\])/g, '$1') ?? /^[\x21\x23-\x2b\x2d-\x3a\x3c-\x7e]+$/.exec(text)?.[0];
   if (key === undefined || key === '') {
     throw malformed('Idempotency-Key must be a string of visible ASCII characters, such as "8e03978e-40d5"');
