@@ -5,7 +5,7 @@ import { basename, join, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { z } from 'zod';
 import { maxDurationMs } from './core/duration.ts';
-import { repeatProblem, type Tool } from './tool.ts';
+import { repeatProblem, toolNameProblem, type Tool } from './tool.ts';
 import { dropHeaderSchema, triggerNameProblem, triggerSchema } from './triggers.ts';
 
 /** The configuration cannot be used; the message names the file or variable, the rule and the value. */
@@ -143,10 +143,9 @@ async function loadTypeScriptSupport(file: string): Promise<void> {
 function toolProblem(value: unknown): string | undefined {
   if (typeof value !== 'object' || value === null) return 'must be a tool, as defineTool makes it';
   const tool = value as Partial<Record<keyof Tool, unknown>>;
-  if (typeof tool.name !== 'string' || !/^[\w.-]{1,100}$/.test(tool.name)) {
-    return 'its name must be 1 to 100 characters of A-Z a-z 0-9 . _ -';
-  }
-  const named = `tool "${tool.name}"`;
+  const badName = toolNameProblem(tool.name);
+  if (badName !== undefined) return badName;
+  const named = `tool "${String(tool.name)}"`;
   if (typeof tool.run !== 'function') return `${named} has no function run(context, arguments)`;
   if (!(tool.arguments instanceof z.ZodType)) return `${named}: arguments must be a zod 4 schema`;
   if (!idempotencyKinds.includes(tool.idempotency as string)) {

@@ -4,6 +4,7 @@ export type { ActivityDeps } from './activities/deps.ts';
 export { buildApp } from './api/app.ts';
 export { createClient, type ClientOptions } from './client.ts';
 export type { CountersignClient, RunDescription } from './countersign-client.ts';
+export { connectTemporal, type TemporalTarget } from './temporal-connection.ts';
 export { createWorker, type WorkerDeps } from './worker.ts';
 export { openSecrets, type Secrets } from './secrets.ts';
 export { ensureNamespaceReady, ensureSearchAttributes } from './temporal-setup.ts';

@@ -27,7 +27,8 @@ const reconnect = { 'grpc.initial_reconnect_backoff_ms': 100, 'grpc.max_reconnec
 export const largeMessages = { 'grpc.max_receive_message_length': 128 * 1024 * 1024 };
 
 /**
- * A connection for clients. It connects with the first call, so an API can start before Temporal; calls
+ * A connection for clients, such as that of the `Client` for `createClient`: one that reads the largest
+ * histories there are, and is back as soon as the server is. It connects with the first call, so an API can start before Temporal; calls
  * have no deadline of their own: give each one with `connection.withDeadline`.
  */
 export function connectTemporal(target: TemporalTarget = {}): { connection: Connection; namespace: string } {

@@ -71,9 +71,8 @@ export function defineTool<Schema extends z.ZodType, Output>(
   definition: ToolDefinition<Schema, Output>,
 ): Tool {
   const { name, idempotency, keyMaxLength } = definition;
-  if (!/^[A-Za-z0-9._-]{1,64}$/.test(name)) {
-    throw new TypeError(`tool ${JSON.stringify(name)}: a name has 1 to 64 of A-Z a-z 0-9 . _ -`);
-  }
+  const badName = toolNameProblem(name);
+  if (badName !== undefined) throw new TypeError(`tool ${JSON.stringify(name)}: ${badName}`);
   if (!['key', 'lookup', 'none'].includes(idempotency)) {
     throw new TypeError(
       `tool "${name}": idempotency must be "key", "lookup" or "none"; a guess would pay twice`,
@@ -85,6 +84,12 @@ export function defineTool<Schema extends z.ZodType, Output>(
   const problem = repeatProblem(definition);
   if (problem !== undefined) throw new TypeError(`tool "${name}": ${problem}`);
   return definition;
+}
+
+/** Models take names of up to 64 of these characters, and a tool may be offered to one. */
+export function toolNameProblem(name: unknown): string | undefined {
+  const isName = typeof name === 'string' && /^[A-Za-z0-9._-]{1,64}$/.test(name);
+  return isName ? undefined : 'its name must be 1 to 64 characters of A-Z a-z 0-9 . _ -';
 }
 
 /** What is wrong with how a tool says it may be repeated, or undefined. */

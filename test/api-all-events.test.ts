@@ -64,7 +64,9 @@ test('who comes back with Last-Event-ID gets exactly the rest, from this API pro
   const before = clock.now;
   for (const runId of ['r1', 'r2', 'r3']) happens(harness, () => fake.ask({ runId }));
   happens(harness, () => fake.close('r2', 'terminated'));
-  const all = await listen(await follow(harness, `${new Date(before).toISOString()}//0`)).take(10);
+  const first = listen(await follow(harness, `${new Date(before).toISOString()}//0`));
+  const all = await first.take(10);
+  await first.leave();
   assert.equal(new Set(all.map(({ id }) => id)).size, 10);
   for (const [index, { id }] of all.entries()) {
     // each connection has a process of its own, which knows nothing of the others
@@ -95,7 +97,9 @@ test('the place of a listener moves on while nothing happens, and starts at now'
   await listener.leave();
   await heard;
   happens(harness, () => fake.ask({ runId: 'new' }));
-  assert.equal(named((await listen(await follow(harness, place)).take(1))[0]!), 'new 1 run_started');
+  const again = listen(await follow(harness, place));
+  assert.equal(named((await again.take(1))[0]!), 'new 1 run_started');
+  await again.leave();
 });
 
 test('a run that the index shows late is told all the same, once, and is no place to go on from', async () => {

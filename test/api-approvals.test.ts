@@ -41,6 +41,11 @@ test('an approval shows the case, its hash as ETag, and the time that is left', 
       approval: `/approvals/${key}`,
       approve: `/approvals/${key}/approve`,
       reject: `/approvals/${key}/reject`,
+      edit: `/approvals/${key}/edit`,
+      respond: `/approvals/${key}/respond`,
+      amend: `/approvals/${key}/amend`,
+      withdraw: `/approvals/${key}/withdraw`,
+      comment: `/approvals/${key}/comment`,
     },
   });
   assert.equal(fake.control.calls.queryReceipts, 0);
@@ -181,4 +186,33 @@ test('approvals are filtered by state, tool, spec and run', async () => {
   const [row] = rowsOf((await call('GET', '/approvals?state=approved')).body);
   assert.deepEqual((row?.['outcome'] as Row | undefined)?.['by'], { id: 'ann' });
   assert.equal((await call('GET', '/approvals?state=open')).status, 400);
+});
+
+test('an approval that this process has just answered as decided is not listed as pending, though Temporal lags', async () => {
+  const { call, approve, fake, clock } = createApiHarness();
+  const { key, hash, run } = fake.ask({ runId: 'r1' });
+  const gate = run.gates.get(key);
+  assert.ok(gate !== undefined);
+  const before = { ...gate };
+  assert.equal((await approve(key, hash)).status, 200);
+  // what the index says until it has heard of the verdict
+  Object.assign(gate, before);
+  const listed = async (one = call) => (await one('GET', '/approvals')).body['approvals'] as unknown[];
+  assert.equal((await listed()).length, 0);
+  const other = createApiHarness({ client: fake.client, now: () => clock.now });
+  assert.equal((await listed(other.call)).length, 1, 'another process knows it when Temporal does');
+});
+
+test('an approval has a link for each kind of decision that its gate takes', async () => {
+  const { call, fake } = createApiHarness();
+  const kindsOf = async (key: string) => {
+    const { links } = (await call('GET', `/approvals/${key}`)).body as { links: Record<string, string> };
+    return Object.keys(links).filter((name) => links[name] === `/approvals/${key}/${name}`);
+  };
+  const before = fake.ask({ runId: 'r1' });
+  assert.deepEqual(await kindsOf(before.key), [
+    ...['approve', 'reject', 'edit', 'respond', 'amend', 'withdraw', 'comment'],
+  ]);
+  const doubt = fake.ask({ runId: 'r2', phase: 'in-doubt' });
+  assert.deepEqual(await kindsOf(doubt.key), ['approve', 'reject', 'respond', 'comment']);
 });

@@ -20,7 +20,7 @@ const api = await startApi(temporal, { secretsFile });
 const order = temporal.id('asked');
 const call = { tool: 'payments.refund', arguments: { order, amount: '7.00' }, title: 'Refund' };
 
-test('an approval is asked for, amended by who asked, approved by another, and its effect happens once', async () => {
+test('an approval is asked for, amended by who asked, approved by another, and its effect happens once (case 6)', async () => {
   const asked = await api.call('POST', '/approvals', { body: call, idempotencyKey: order });
   assert.equal(asked.status, 201, asked.text);
   const { key, runId } = asked.body as { key: string; runId: string };
@@ -41,7 +41,15 @@ test('an approval is asked for, amended by who asked, approved by another, and i
   assert.equal(amended.status, 200, amended.text);
   const hash = String(amended.body['payloadHash']);
   assert.notEqual(`"${hash}"`, etag);
+  // who had the page open, and approves what stood there (case 6)
+  const stale = await api.final(await api.approve({ key, hash: etag.slice(1, -1) }, { as: 'bob' }), {
+    as: 'bob',
+  });
+  assert.equal(`${stale.status} ${String(stale.body['code'])}`, '412 payload_changed', stale.text);
+  assert.equal(stale.body['currentHash'], hash);
+  assert.equal(stale.headers.get('etag'), `"${hash}"`);
   const shown = await api.call('GET', `/approvals/${key}`);
+  assert.equal(shown.body['state'], 'pending');
   assert.equal(shown.headers.get('etag'), `"${hash}"`);
   const body = { payloadHash: hash, arguments: { order, amount: '5.00' } };
   const approve = { body: { payloadHash: hash }, as: 'bob' };

@@ -56,6 +56,11 @@ test('decided cases come newest first, each with verdict, reason and case', asyn
         approval: `/approvals/${two.key}`,
         approve: `/approvals/${two.key}/approve`,
         reject: `/approvals/${two.key}/reject`,
+        edit: `/approvals/${two.key}/edit`,
+        respond: `/approvals/${two.key}/respond`,
+        amend: `/approvals/${two.key}/amend`,
+        withdraw: `/approvals/${two.key}/withdraw`,
+        comment: `/approvals/${two.key}/comment`,
       },
     },
   });

@@ -7,7 +7,6 @@ import { checkNode, clockFinding } from '../src/cli/doctor-local.ts';
 import { checkTemporal, type TemporalCheck } from '../src/cli/doctor-temporal.ts';
 import { savedViews } from '../src/cli/doctor.ts';
 import { searchAttributeKinds } from '../src/core/names.ts';
-import type { SetupConnection } from '../src/temporal-setup.ts';
 import { createApiHarness, serveApp } from './support/api-harness.ts';
 import { runCommand } from './support/fake-terminal.ts';
 import { makeSecrets } from './support/secrets.ts';
@@ -67,7 +66,8 @@ function fakeTemporal({ ahead = 0, pollers = [], ...more }: FakeTemporal = {}) {
     workflowService,
     operatorService,
     withDeadline: (_deadline: number, call: () => Promise<unknown>) => call(),
-  } as unknown as SetupConnection;
+    withAbortSignal: (_signal: AbortSignal, call: () => Promise<unknown>) => call(),
+  } as unknown as TemporalCheck['connection'];
   return { connection, calls };
 }
 
@@ -75,7 +75,7 @@ function grpcError(code: number, details: string): Error {
   return Object.assign(new Error(details), { code, details, metadata: {} });
 }
 
-async function check(fake: { connection: SetupConnection }, more: Partial<TemporalCheck> = {}) {
+async function check(fake: { connection: TemporalCheck['connection'] }, more: Partial<TemporalCheck> = {}) {
   const { connection } = fake;
   const base = { namespace: 'default', address: 'host:7233', fix: false, now: Date.now };
   const findings = await checkTemporal({ connection, ...base, ...more });

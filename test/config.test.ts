@@ -148,6 +148,11 @@ describe('a config file is refused', () => {
       `{ tools: [${tool('name: "pay me"')}] }`,
       /config\.tools\[0\]: its name must be/,
     ],
+    [
+      'a tool with a name over 64 characters',
+      `{ tools: [${tool(`name: "${'x'.repeat(65)}"`)}] }`,
+      /config\.tools\[0\]: its name must be 1 to 64 characters/,
+    ],
     ['a tool without run', `{ tools: [${tool('run: 1')}] }`, /tool "payments\.refund" has no function run/],
     ['a tool without a schema', `{ tools: [${tool('arguments: {}')}] }`, /arguments must be a zod 4 schema/],
     [

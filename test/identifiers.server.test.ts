@@ -9,13 +9,14 @@ import { linesOf, refundSpec } from './support/refund-gates.ts';
 import { makeSecrets } from './support/secrets.ts';
 import { openTemporal } from './support/temporal.ts';
 import { startWorker } from './support/worker.ts';
+import { runCommand } from './support/fake-terminal.ts';
 import { parseApprovalKey } from '../src/core/approval-key.ts';
 
 const temporal = await openTemporal();
 const { client, address, namespace, taskQueue } = temporal;
 const countersign = clientOf(temporal);
 const ledger = await startLedger();
-const { path: secretsFile } = await makeSecrets();
+const { path: secretsFile, adminToken } = await makeSecrets();
 const api = await startApi(temporal, { secretsFile });
 await startWorker({ address, namespace, taskQueue, secretsFile, ledgerUrl: ledger.url });
 
@@ -162,3 +163,35 @@ for (const [title, reason] of reasons) {
     }
   });
 }
+
+test('P7: by the command line too, every run id is intact: shown, listed, decided by its key, told in its trail (case 48)', async () => {
+  const env = { COUNTERSIGN_URL: api.url, COUNTERSIGN_TOKEN: adminToken };
+  const cli = async (...args: string[]): Promise<unknown> => {
+    const { exitCode, stdout, stderr } = await runCommand([...args, '--json'], { env });
+    assert.equal(exitCode, 0, `${args.join(' ')}: ${stderr}`);
+    return JSON.parse(stdout);
+  };
+  for (const [title, idOf] of ids) {
+    const id = idOf(temporal.id('cli'));
+    const started = await api.call('POST', '/runs', { body: { spec: refundSpec, input: { order: id }, id } });
+    assert.equal(started.status, 201, started.text);
+    const gate = await openGate(countersign, id);
+    const { approvals } = (await cli('approvals', 'list', '--run', id)) as { approvals: { key: string }[] };
+    assert.deepEqual(
+      approvals.map(({ key }) => key),
+      [gate.key],
+      title,
+    );
+    const answer = (await cli('approve', gate.key, '--yes', '--hash', gate.hash)) as { runId: string };
+    assert.equal(answer.runId, id, title);
+    await client.workflow.getHandle(id).result();
+    const run = (await cli('runs', 'show', id)) as { id: string; status: string };
+    assert.deepEqual([run.id, run.status], [id, 'completed'], title);
+    const { trail } = (await cli('trail', id)) as { trail: { type: string }[] };
+    assert.ok(
+      trail.some(({ type }) => type === 'approval_granted'),
+      title,
+    );
+    assert.equal((await linesOf(ledger, id)).length, 1, title);
+  }
+});

@@ -3,7 +3,7 @@
 // is the verdict and, with an approval, the grant. It uses no network, and it may run more than once.
 import { ApplicationFailure } from '@temporalio/activity';
 import type { CaseRecord, Grant, VerdictRecord } from '../core/case.ts';
-import type { DecisionKind } from '../core/decision.ts';
+import { kindsAt, type DecisionKind } from '../core/decision.ts';
 import { issueGrant } from '../core/grant.ts';
 import { shortHash } from '../core/hash.ts';
 import { verifyProof } from '../core/proof.ts';
@@ -31,13 +31,6 @@ interface Where {
 
 /** Less than the 2 s of policies.ts, so that a check that hangs still fails by its own word. */
 const checkTimeoutMs = 1_500;
-
-/** What each kind of gate takes; delegation and unvoting come with the policies. */
-const taken: Record<CaseRecord['phase'], readonly DecisionKind[]> = {
-  before: ['approve', 'reject', 'edit', 'respond', 'amend', 'withdraw', 'comment'],
-  step: ['approve', 'reject', 'withdraw', 'comment'],
-  'in-doubt': ['approve', 'reject', 'respond', 'comment'],
-};
 
 /** Sent on behalf of one person and for no other: never without a valid proof. */
 const alwaysProven: readonly DecisionKind[] = ['amend', 'withdraw', 'delegate'];
@@ -115,7 +108,7 @@ function formProblem({ text, decision, key, root, case: frozen }: AdmitDecisionI
   if (decision.key !== key || decision.root !== root) {
     return { code: 'unknown_key', message: 'the decision names another approval' };
   }
-  const kinds = taken[frozen.phase];
+  const kinds = kindsAt[frozen.phase];
   if (!kinds.includes(decision.decision)) {
     return { code: 'not_allowed', message: `this gate takes ${kinds.join(', ')}, not ${decision.decision}` };
   }

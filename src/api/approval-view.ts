@@ -30,7 +30,7 @@ export function approvalRow(
     state,
     ...timeLeft(state, memo.expiresAt, now),
     ...(state === 'pending' ? {} : { outcome: outcomeOfMemo(memo, run.closedAt) }),
-    links: approvalLinks(baseUrl, run.runId, entry.key),
+    links: approvalLinks(baseUrl, run.runId, entry.key, memo.phase),
   };
 }
 
@@ -79,7 +79,7 @@ export function caseView(
     requestedAt: requested.requestedAt,
     expiresAt: requested.expiresAt,
     ...(run.spec === undefined ? {} : { spec: run.spec }),
-    links: approvalLinks(baseUrl, run.runId, key),
+    links: approvalLinks(baseUrl, run.runId, key, phase),
   };
 }
 

@@ -18,12 +18,20 @@ import { iso } from './run-view.ts';
 export interface Decider {
   /** @throws ApiProblem for every refusal */
   decide(principal: Principal, order: DecisionOrder): Promise<Answered>;
+  /** The gate was settled by an answer of this process so lately that Temporal's lists may not know it. */
+  settledLately(key: string): boolean;
   /** What `decide` would have answered by now. @throws ApiProblem */
   lookUp(principal: Principal, key: string, decisionId: string): Promise<Answered>;
 }
 
 /** A refusal that can be told beforehand is still signalled, as a fact of the run; but not without end. */
 const refusedSignalsPerGate = 50;
+
+/**
+ * How long a list may show a gate as pending after its answer: until the next workflow task and the index have
+ * it. Not for long, since a workflow reset opens the gate again under the same key.
+ */
+const listLagMs = 5_000;
 
 /** Entries kept in memory, a few hundred bytes each. */
 const remembered = 10_000;
@@ -36,6 +44,7 @@ export function createDecider(deps: ApiDeps): Decider {
   const inFlight = new Map<string, { content: string; answer: Promise<Answered> }>();
   const sent = createBoundedMap<string>(remembered);
   const refusedSignals = createBoundedMap<number>(remembered);
+  const settled = createBoundedMap<number>(remembered);
 
   async function judge(
     principal: Principal,
@@ -58,7 +67,11 @@ export function createDecider(deps: ApiDeps): Decider {
       order.decisionId,
       (candidate) => candidate.decision === order.kind && candidate.payloadHash === order.payloadHash,
     );
-    if (receipt !== undefined) return answerReceipt(deps, principal, order, gate, receipt);
+    if (receipt !== undefined) {
+      const answer = await answerReceipt(deps, principal, order, gate, receipt);
+      if (answer.body.state !== 'pending') settled.set(order.key, performance.now());
+      return answer;
+    }
     if (foreseen?.code === 'payload_changed') throw foreseen;
     return recorded(placeOf(deps, gate), decision, iso(deps.now()));
   }
@@ -150,6 +163,7 @@ export function createDecider(deps: ApiDeps): Decider {
       inFlight.set(decisionId, { content, answer });
       return answer;
     },
+    settledLately: (key) => performance.now() - (settled.get(key) ?? -Infinity) < listLagMs,
     lookUp: (principal, key, decisionId) => lookUpDecision(deps, principal, key, decisionId),
   };
 }

@@ -1,14 +1,15 @@
 // Paths of what an answer names. Run ids are any text, so they are escaped; approval keys need no escaping.
+import type { GatePhase } from '../core/case.ts';
+import { kindsAt, type DecisionKind } from '../core/decision.ts';
 
 export interface RunLinks {
   run: string;
   events: string;
 }
 
-export interface ApprovalLinks extends RunLinks {
+/** `approval`, and a link for each kind of decision that the gate takes. */
+export interface ApprovalLinks extends RunLinks, Partial<Record<DecisionKind, string>> {
   approval: string;
-  approve: string;
-  reject: string;
 }
 
 export function runPath(runId: string): string {
@@ -29,12 +30,19 @@ export function runLinks(baseUrl: string | undefined, runId: string): RunLinks {
   return { run, events: `${run}/events` };
 }
 
-export function approvalLinks(baseUrl: string | undefined, runId: string, key: string): ApprovalLinks {
+export function approvalLinks(
+  baseUrl: string | undefined,
+  runId: string,
+  key: string,
+  phase: GatePhase | undefined,
+): ApprovalLinks {
   const approval = `${baseUrl ?? ''}${approvalPath(key)}`;
   return {
     ...runLinks(baseUrl, runId),
     approval,
-    approve: `${approval}/approve`,
-    reject: `${approval}/reject`,
+    // a memo of a settled gate does not say which phase it was, and nothing is decided there any more
+    ...Object.fromEntries(
+      (phase === undefined ? [] : kindsAt[phase]).map((kind) => [kind, `${approval}/${kind}`]),
+    ),
   };
 }

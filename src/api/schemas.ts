@@ -1,5 +1,6 @@
 // The shapes of what is answered, once: the types of the code and the OpenAPI document are derived from here.
 import { z } from '@hono/zod-openapi';
+import { orderKinds } from './decision-order.ts';
 
 /** Any JSON value; what it is, is said by a tool's or a spec's own schema. */
 const json = z.unknown().openapi({ description: 'any JSON value' });
@@ -41,9 +42,8 @@ const links = z.object({
   run: z.string(),
   events: z.string(),
   approval: z.string().optional(),
-  approve: z.string().optional(),
-  reject: z.string().optional(),
   decision: z.string().optional(),
+  ...Object.fromEntries(orderKinds.map((kind) => [kind, z.string().optional()])),
 });
 
 const pendingApproval = z.object({

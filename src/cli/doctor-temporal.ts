@@ -2,6 +2,7 @@
 // queue, and its clock. Each finding needs the one before it.
 import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
+import type { Connection } from '@temporalio/client';
 import { defaultTaskQueue } from '../core/names.ts';
 import {
   checkSearchAttributes,
@@ -13,7 +14,7 @@ import { clockFinding, messageOf } from './doctor-local.ts';
 import type { Finding } from './doctor.ts';
 
 export interface TemporalCheck {
-  connection: SetupConnection;
+  connection: SetupConnection & Pick<Connection, 'withAbortSignal'>;
   namespace: string;
   address: string;
   taskQueue?: string;
@@ -87,11 +88,12 @@ async function clock(wish: TemporalCheck): Promise<Finding> {
   const name = `countersign-doctor-${randomUUID()}`;
   const askedAt = now();
   const over = new AbortController();
+  const enough = new AbortController();
+  const ask = () =>
+    connection.workflowService.pollWorkflowTaskQueue({ namespace, taskQueue: { name }, identity: name });
   const poll = connection
-    .withDeadline(Date.now() + answerMs, () =>
-      connection.workflowService.pollWorkflowTaskQueue({ namespace, taskQueue: { name }, identity: name }),
-    )
-    // its end is by deadline
+    .withAbortSignal(enough.signal, () => connection.withDeadline(Date.now() + answerMs, ask))
+    // it ends by its deadline, or by ours
     .catch(() => undefined)
     .finally(() => over.abort());
   try {
@@ -105,7 +107,9 @@ async function clock(wish: TemporalCheck): Promise<Finding> {
   } catch {
     // told below: that it cannot be told is no failure
   } finally {
-    void poll;
+    enough.abort();
+    // one that is asked again after the connection is closed ends the process
+    await poll;
   }
   return { check, result: 'warn', text: 'cannot be told from here' };
 }

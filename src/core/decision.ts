@@ -1,5 +1,6 @@
 // Sandbox-safe. The one message that decides, and its hand-checked shape: the workflow reads it from a
 // raw signal, so nothing here may throw, and no library may change what old histories mean.
+import type { GatePhase } from './case.ts';
 import { jsonValueProblem, utf8Length } from './json-value.ts';
 import type { Json } from './json.ts';
 import type { Actor } from './verdict.ts';
@@ -61,6 +62,13 @@ const kindRules: Record<DecisionKind, KindRule> = {
 };
 
 /** Does that kind of decision name the payload that it was made on? */
+/** What each kind of gate takes; delegation and unvoting come with the policies. */
+export const kindsAt: Readonly<Record<GatePhase, readonly DecisionKind[]>> = {
+  before: ['approve', 'reject', 'edit', 'respond', 'amend', 'withdraw', 'comment'],
+  step: ['approve', 'reject', 'withdraw', 'comment'],
+  'in-doubt': ['approve', 'reject', 'respond', 'comment'],
+};
+
 export function needsPayloadHash(kind: DecisionKind): boolean {
   return kindRules[kind].needsHash;
 }

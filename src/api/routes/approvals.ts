@@ -70,7 +70,7 @@ type Filter = {
   run?: string | undefined;
 };
 
-export function approvalRoutes(app: OpenAPIHono<ApiEnv>, { deps, startOnce }: ApiContext): void {
+export function approvalRoutes(app: OpenAPIHono<ApiEnv>, { deps, startOnce, decider }: ApiContext): void {
   const { client, baseUrl } = deps;
   const requestApproval = createRequester(deps, startOnce);
   const auth = bearerAuth(deps);
@@ -83,7 +83,8 @@ export function approvalRoutes(app: OpenAPIHono<ApiEnv>, { deps, startOnce }: Ap
     const approvals = page.runs
       .filter((run) => maySee(c.get('principal'), run))
       .flatMap((run) => run.approvals.map((entry) => approvalRow(run, entry, setting())))
-      .filter((row) => fits(row, filter));
+      .filter((row) => fits(row, filter))
+      .filter(({ state, key }) => state !== 'pending' || !decider.settledLately(key));
     return c.json({ approvals, ...cursorMember(page.cursor, filter) }, 200);
   });
 
