@@ -54,13 +54,6 @@ export interface ClientOptions {
 
 const keywordLimit = 255;
 
-/**
- * How long Temporal waits for a worker that took a workflow task before it gives the task to another one: what a
- * kill inside a recording costs. Its default is 10 s. A task takes milliseconds; one whose recording takes longer
- * is prolonged by the worker itself, at four fifths of this.
- */
-const taskTimeout = '4s';
-
 /** temporal.api.enums.v1.PendingWorkflowTaskState */
 const startedTask = 2;
 
@@ -249,7 +242,6 @@ async function start(
     const { firstExecutionRunId: root } = await client.workflow.start(workflowType, {
       ...options,
       workflowId,
-      workflowTaskTimeout: taskTimeout,
       // a closed run of that id is the answer to a repeated request too
       workflowIdReusePolicy: 'REJECT_DUPLICATE',
     });
