@@ -23,8 +23,11 @@ const byExitCode: Record<number, ErrorCode[]> = {
     ...(['already_resolved', 'run_closed', 'not_open', 'spec_changed', 'idempotency_in_flight'] as const),
     ...(['ambiguous_approval', 'payload_changed', 'idempotency_key_reused'] as const),
   ],
-  4: ['unauthenticated', 'not_allowed', 'self_approval', 'unproven'],
-  5: ['not_found', 'run_not_found', 'approval_not_found', 'decision_not_found'],
+  4: [
+    ...(['unauthenticated', 'invalid_signature', 'stale_timestamp'] as const),
+    ...(['not_allowed', 'self_approval', 'unproven'] as const),
+  ],
+  5: ['not_found', 'trigger_not_found', 'run_not_found', 'approval_not_found', 'decision_not_found'],
   69: ['rate_limited', 'internal_error', 'temporal_unavailable', 'check_failed'],
 };
 

@@ -101,7 +101,8 @@ function readBody(
   if (incomplete === 'cut') return notKept('the connection ended in it');
   if (body.length === 0) return { body: null };
   const encoding = headers['content-encoding'] ?? 'identity';
-  if (encoding !== 'identity') return notKept(`it is ${printable(redact.text(encoding), 40)}, which was not asked for`);
+  if (encoding !== 'identity')
+    return notKept(`it is ${printable(redact.text(encoding), 40)}, which was not asked for`);
   const decoded = decodeUtf8(body);
   if (!('text' in decoded)) return notKept('it is not UTF-8 text');
   if (!/^[^;]*[/+]json\s*(?:;|$)/i.test(headers['content-type'] ?? ''))
