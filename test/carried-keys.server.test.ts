@@ -5,7 +5,7 @@ import { randomUUID } from 'node:crypto';
 import { test } from 'node:test';
 import type { TrailFact } from '../src/core/trail-fact.ts';
 import { eventually } from './support/eventually.ts';
-import { clientOf, decisionOn, factsOf, openGates, receiptOf } from './support/gates.ts';
+import { clientOf, decisionOn, factsOf, openGate, openGates, receiptOf } from './support/gates.ts';
 import { fetchHistory } from './support/history.ts';
 import { startLedger } from './support/ledger.ts';
 import { makeSecrets } from './support/secrets.ts';
@@ -163,6 +163,61 @@ test('a run that would carry more than 1 MiB is told what is large, and goes on 
     /would carry has \d{7} bytes \(5 names, .*"a" with 25\d{4}.*the limit is 1048576/,
   );
   assert.deepEqual(result.states, Array(5).fill('rejected'));
+});
+
+async function roll(runId: string): Promise<void> {
+  const handle = client.workflow.getHandle(runId);
+  const before = (await handle.describe()).runId;
+  await handle.signal('roll');
+  await eventually(async () => (await handle.describe()).runId !== before);
+}
+
+test('P2: a carried gate that nobody asks for again is decided all the same, also after another continuation', async () => {
+  const runId = await start('asksOnceThenWaits', 'unclaimed', (order) => ({ gate: refund(order) }));
+  const gate = await openGate(countersign, runId);
+  await roll(runId);
+  const comment = decisionOn(gate, 'comment', { reason: 'seen' });
+  await countersign.sendDecision(runId, comment);
+  assert.equal((await receiptOf(countersign, comment, runId)).verdict, 'accepted');
+  await roll(runId);
+  assert.deepEqual(await openGate(countersign, runId), gate);
+  const approve = decisionOn(gate, 'approve');
+  await countersign.sendDecision(runId, approve);
+  assert.equal((await receiptOf(countersign, approve, runId)).gate, 'approved');
+  await roll(runId); // its end is still nobody's
+  const late = decisionOn(gate, 'reject');
+  await countersign.sendDecision(runId, late);
+  assert.equal((await receiptOf(countersign, late, runId)).code, 'already_resolved');
+  await client.workflow.getHandle(runId).signal('end');
+  assert.equal(await client.workflow.getHandle(runId).result(), null);
+  const types = (await countersign.readTrail(runId)).map(({ type }) => type);
+  assert.deepEqual(types.filter((type) => type.startsWith('approval_')), [
+    'approval_requested', 'approval_commented', 'approval_granted',
+  ]); // prettier-ignore
+  assert.deepEqual(await paid(runId), []);
+});
+
+test('P11: a carried gate is cancelled with the scope of who asks for it again, and with the run', async () => {
+  const dropped = await start('asksOnceThenWaits', 'dropped', (order) => ({
+    gate: refund(order),
+    again: true,
+  }));
+  await openGate(countersign, dropped);
+  await roll(dropped);
+  await client.workflow.getHandle(dropped).signal('drop');
+  assert.equal(await client.workflow.getHandle(dropped).result(), 'cancelled');
+  assert.equal((await factsOf(countersign, dropped, 'approval_cancelled')).length, 1);
+
+  const cancelled = await start('carriedGates', 'cancelled', (order) => ({ gates: [refund(order)] }));
+  await openGate(countersign, cancelled);
+  await roll(cancelled);
+  await client.workflow.getHandle(cancelled).cancel();
+  await client.workflow
+    .getHandle(cancelled)
+    .result()
+    .catch(() => undefined);
+  assert.equal((await factsOf(countersign, cancelled, 'approval_cancelled')).length, 1);
+  assert.deepEqual([...(await paid(dropped)), ...(await paid(cancelled))], []);
 });
 
 test('P6: reset to before it continued: its gates are as they were, the keys too, and the trail has both stories', async () => {

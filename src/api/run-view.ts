@@ -33,6 +33,10 @@ export function runDetails(
     // the trail is exact; the index may lag behind it
     ...(end === undefined || run.closeStatus === undefined ? {} : { status: end.status }),
     ...(started === undefined ? {} : startOf(started)),
+    // of a run that continued as new Temporal knows only when its last execution began
+    ...(started === undefined || started.temporalRunId === run.temporalRunId
+      ? {}
+      : { createdAt: started.at }),
     steps: stepsOf(facts),
     ...(end?.output === undefined ? {} : { output: end.output }),
     ...errorOf(run, end),

@@ -1,5 +1,12 @@
 // Sandbox-safe. Workflows of the tests that continue as new while their gates wait.
-import { condition, continueAsNew, defineSignal, setHandler, sleep } from '@temporalio/workflow';
+import {
+  CancellationScope,
+  condition,
+  continueAsNew,
+  defineSignal,
+  setHandler,
+  sleep,
+} from '@temporalio/workflow';
 import { childRun } from '../../../src/workflows/child-run.ts';
 import { carry, continueRun, restore } from '../../../src/workflows/carry.ts';
 import type { Carried } from '../../../src/core/carried.ts';
@@ -139,4 +146,36 @@ export async function carriesTooMuch(input: { gates: OneGate[] }): Promise<unkno
   }
   const ends = await all;
   return { problem, states: ends.map(({ state }) => state) };
+}
+
+/** Asks in its first execution only; in the next one the gates are nobody's, unless `again` asks in a scope. */
+export async function asksOnceThenWaits(input: {
+  gate: OneGate;
+  again?: boolean;
+  round?: number;
+  carried?: Carried;
+}): Promise<unknown> {
+  restore(input.carried);
+  const { name, tool, arguments: args } = input.gate;
+  const { round = 0, again = false } = input;
+  const got: Record<string, number> = {};
+  for (const signal of ['roll', 'drop', 'end']) {
+    setHandler(defineSignal(signal), () => {
+      got[signal] = (got[signal] ?? 0) + 1;
+    });
+  }
+  const scope = new CancellationScope();
+  let end: unknown;
+  if (round === 0 || again) {
+    void scope.run(async () => {
+      end = (await gate(name, { tool, arguments: args })).state;
+    });
+  }
+  await condition(() => Object.keys(got).length > 0 || end !== undefined);
+  if (got['roll'] !== undefined) {
+    return continueRun<typeof asksOnceThenWaits>((carried) => [{ ...input, round: round + 1, carried }]);
+  }
+  if (got['drop'] !== undefined) scope.cancel();
+  await condition(() => end !== undefined || got['end'] !== undefined);
+  return end ?? null;
 }
