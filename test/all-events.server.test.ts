@@ -119,14 +119,14 @@ test("runs of one's own workflow types are in the lists of runs and of decisions
   const gate = await openGate(countersign, runId);
   const find = async (path: string, member: string, fits: (row: Record<string, unknown>) => boolean) =>
     eventually(async () => {
-      let cursor: unknown = '';
+      let cursor: string | undefined = '';
       while (cursor !== undefined) {
-        const more = cursor === '' ? '' : `&cursor=${encodeURIComponent(String(cursor))}`;
+        const more = cursor === '' ? '' : `&cursor=${encodeURIComponent(cursor)}`;
         const { body, text, status } = await api.call('GET', `${path}${more}`);
         assert.equal(status, 200, text);
         const row = (body[member] as Record<string, unknown>[]).find(fits);
         if (row !== undefined) return row;
-        cursor = body['cursor'];
+        cursor = body['cursor'] as string | undefined;
       }
       return undefined;
     });
