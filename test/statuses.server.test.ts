@@ -109,7 +109,7 @@ test('409 run_closed: there is nothing to cancel in a run that has ended; a canc
   await client.workflow.getHandle(gate.runId).result();
   assert.equal(saying(await api.call('POST', `/runs/${gate.runId}/cancel`)), '409 run_closed');
   const other = await startGate(temporal, countersign, 'cancelled', questionSpec);
-  for (const _time of [1, 2]) {
+  for (let time = 0; time < 2; time += 1) {
     assert.equal((await api.call('POST', `/runs/${other.runId}/cancel`)).status, 202);
     await client.workflow
       .getHandle(other.runId)
