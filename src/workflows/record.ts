@@ -5,6 +5,7 @@
 // they are ordinary ones. This is the only file that may name proxyLocalActivities (a lint rule).
 import {
   CancellationScope,
+  inWorkflowContext,
   isCancellation,
   proxyActivities,
   proxyLocalActivities,
@@ -42,14 +43,17 @@ export function record<Name extends keyof ReadOnlyActivities>(
   policy: RecordPolicy,
   summary: string,
 ): Promise<Awaited<ReturnType<ReadOnlyActivities[Name]>>> {
-  const call = () =>
-    CancellationScope.nonCancellable(() => {
+  const call = () => {
+    // evicted: what still waits here runs outside of any workflow, and an error there ends the worker's thread
+    if (!inWorkflowContext()) return new Promise<never>(() => undefined);
+    return CancellationScope.nonCancellable(() => {
       const activities = isOwnType()
         ? proxyLocalActivities<ReadOnlyActivities>({ ...policy, summary })
         : proxyActivities<ReadOnlyActivities>({ ...policy, summary });
       const activity = activities[name] as (argument: typeof input) => Promise<unknown>;
       return activity(input);
     });
+  };
   const result = last.then(call);
   last = result.catch(() => undefined);
   return result as Promise<Awaited<ReturnType<ReadOnlyActivities[Name]>>>;
