@@ -1,8 +1,7 @@
 // `countersign api` as a process of the bench.
-import { fileURLToPath } from 'node:url';
+import { join } from 'node:path';
 import { startPart } from '../src/cli/part.ts';
 import type { Stage } from './stage.ts';
-import { nodeArguments } from './worker-process.ts';
 
 export interface ApiProcess {
   /** A request as the admin; its answer is read to the end. */
@@ -14,12 +13,13 @@ export interface ApiProcess {
   stop(): Promise<void>;
 }
 
-const here = (path: string): string => fileURLToPath(new URL(path, import.meta.url));
-
 export async function startApiProcess(stage: Stage, taskQueue: string): Promise<ApiProcess> {
   const part = startPart({
     name: 'countersign api',
-    args: [...nodeArguments, here('../src/cli/main.ts'), 'api', '--config', here('countersign.config.ts')],
+    args: [
+      join(stage.programs, 'src/cli/main.js'),
+      ...['api', '--config', join(stage.programs, 'bench/countersign.config.js')],
+    ],
     env: {
       ...process.env,
       TEMPORAL_ADDRESS: stage.address,

@@ -1,5 +1,6 @@
 // Decisions per second: many runs wait, all are decided at once, and the time is that until the last effect has
-// started. The sides take turns, each first every other round.
+// started. The sides take turns, each first every other round. Tasks that waited too long for the worker that has
+// the run in its cache are counted: each is done again from the whole history, and makes a burst slower.
 import { inParallel, monotonicMs, ratio, round } from './numbers.ts';
 import type { Side } from './sides.ts';
 import type { Stage } from './stage.ts';
@@ -10,9 +11,10 @@ const startWidth = 30;
 
 export interface DecisionsResult {
   pending: number;
-  /** a second; the best and the median round of each */
   perSecond: Record<SideName, { rounds: number[]; median: number }>;
   ratio: number;
+  /** workflow tasks that timed out, for each decision */
+  timedOutTasks: Record<SideName, number>;
 }
 
 export async function measureDecisions(
@@ -23,11 +25,14 @@ export async function measureDecisions(
   const workers = new Map<Side, WorkerProcess>();
   for (const side of sides) workers.set(side, await side.startWorker());
   const found = { handWritten: [] as number[], countersign: [] as number[] };
+  const timedOut = { handWritten: 0, countersign: 0 };
   // code that is not compiled yet is nobody's speed
   for (const side of sides) await oneRound(stage, side, workers.get(side)!, Math.ceil(burst / 5));
   for (let index = 0; index < rounds; index += 1) {
     for (const side of index % 2 === 0 ? sides : sides.toReversed()) {
-      found[side.name].push(await oneRound(stage, side, workers.get(side)!, burst));
+      const result = await oneRound(stage, side, workers.get(side)!, burst);
+      found[side.name].push(result.perSecond);
+      timedOut[side.name] += result.timedOutTasks;
     }
   }
   for (const worker of workers.values()) await worker.stop();
@@ -37,10 +42,19 @@ export async function measureDecisions(
     pending: burst,
     perSecond: { handWritten, countersign },
     ratio: ratio(countersign.median, handWritten.median),
+    timedOutTasks: {
+      handWritten: round(timedOut.handWritten / rounds / burst),
+      countersign: round(timedOut.countersign / rounds / burst),
+    },
   };
 }
 
-async function oneRound(stage: Stage, side: Side, worker: WorkerProcess, burst: number): Promise<number> {
+async function oneRound(
+  stage: Stage,
+  side: Side,
+  worker: WorkerProcess,
+  burst: number,
+): Promise<{ perSecond: number; timedOutTasks: number }> {
   const runIds = Array.from({ length: burst }, () => stage.unique(side.name));
   await inParallel(runIds, startWidth, side.start);
   const decisions = await inParallel(runIds, startWidth, side.untilWaiting);
@@ -51,7 +65,16 @@ async function oneRound(stage: Stage, side: Side, worker: WorkerProcess, burst: 
   ]);
   const endedAt = Math.max(...effects.map(({ at }) => at));
   await inParallel(runIds, startWidth, (runId) => stage.client.workflow.getHandle(runId).result());
-  return round((burst / (endedAt - sentAt)) * 1_000);
+  const timedOut = await inParallel(runIds, startWidth, (runId) => timedOutTasksOf(stage, runId));
+  return {
+    perSecond: round((burst / (endedAt - sentAt)) * 1_000),
+    timedOutTasks: timedOut.reduce((sum, count) => sum + count, 0),
+  };
+}
+
+async function timedOutTasksOf({ client }: Stage, runId: string): Promise<number> {
+  const { events } = await client.workflow.getHandle(runId).fetchHistory();
+  return (events ?? []).filter((event) => event.workflowTaskTimedOutEventAttributes != null).length;
 }
 
 function median(values: readonly number[]): number {

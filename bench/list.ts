@@ -20,17 +20,16 @@ export async function measureList(
   stage: Stage,
   taskQueue: string,
   { few, many }: PendingCounts,
-  startPending: (count: number) => Promise<unknown>,
+  /** gives how many are pending then */
+  start: (count: number) => Promise<number>,
 ): Promise<ListResult> {
   const api = await startApiProcess(stage, taskQueue);
-  await startPending(few);
-  const withFew = await timePages(stage, api, taskQueue, few);
-  await startPending(many - few);
-  const withMany = await timePages(stage, api, taskQueue, many);
+  const withFew = await timePages(stage, api, taskQueue, await start(few));
+  const withMany = await timePages(stage, api, taskQueue, await start(many - few));
   await api.stop();
   return {
-    few: { pending: few, ...withFew },
-    many: { pending: many, ...withMany },
+    few: withFew,
+    many: withMany,
     ratio: ratio(withMany.p50, withFew.p50),
   };
 }
@@ -40,7 +39,7 @@ async function timePages(
   api: ApiProcess,
   taskQueue: string,
   pending: number,
-): Promise<Summary> {
+): Promise<Summary & { pending: number }> {
   await untilIndexed(stage, taskQueue, pending);
   const rows = Math.min(pageSize, pending);
   const taken: number[] = [];
@@ -53,7 +52,7 @@ async function timePages(
       throw new Error(`a page has ${approvals.length} rows instead of ${rows}`);
     }
   }
-  return summary(taken);
+  return { pending, ...summary(taken) };
 }
 
 /** The index is written a moment after the history. */

@@ -35,15 +35,17 @@ export async function measureMemory(
   let list: ListResult | undefined;
   for (const side of sides) {
     const worker = await side.startWorker({ maxCachedWorkflows: many + warmUp + 10 });
-    await startPending(stage, side, warmUp);
+    let pending = 0;
+    const start = async (count: number): Promise<number> => {
+      await startPending(stage, side, count);
+      return (pending += count);
+    };
+    await start(warmUp);
     const before = await residentBytes(stage, side, worker);
-    const listed = what.list && side.name === 'countersign';
-    if (listed) {
-      list = await measureList(stage, side.taskQueue, { few, many }, (count) =>
-        startPending(stage, side, count),
-      );
+    if (what.list && side.name === 'countersign') {
+      list = await measureList(stage, side.taskQueue, { few, many }, start);
     } else {
-      await startPending(stage, side, many);
+      await start(many);
     }
     perRun[side.name] = round(((await residentBytes(stage, side, worker)) - before) / many / 1024);
     await worker.kill();

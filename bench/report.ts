@@ -79,6 +79,9 @@ export function textOf(result: BenchResult): string {
     const { handWritten, countersign } = decisions.perSecond;
     const name = `decisions a second, ${decisions.pending} pending`;
     rows.push([name, String(handWritten.median), String(countersign.median), times(decisions.ratio)]);
+    const { timedOutTasks } = decisions;
+    const tasks = 'timed out tasks a decision in that';
+    rows.push([tasks, String(timedOutTasks.handWritten), String(timedOutTasks.countersign), '']);
   }
   if (memory !== undefined) {
     const { handWritten, countersign } = memory.perRunKiB;

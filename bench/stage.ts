@@ -1,15 +1,15 @@
 // What all parts of the bench stand on: one dev server as the embedded default starts it, one secrets file, a
 // bundle a side, and a client. Everything that was started is ended with it.
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { Client, Connection } from '@temporalio/client';
 import { bundleWorkflowCode, DefaultLogger } from '@temporalio/worker';
 import { startDevServer } from '../src/embedded/dev-server.ts';
 import { findTemporalCli } from '../src/embedded/find-temporal-cli.ts';
 import { openSecrets, type Secrets } from '../src/secrets.ts';
 import { largeMessages } from '../src/temporal-connection.ts';
+import { compileInto } from './compile.ts';
 import {
   startWorkerProcess,
   type SideName,
@@ -24,6 +24,8 @@ export interface Stage {
   client: Client;
   secrets: Secrets;
   adminToken: string;
+  /** folder of `src` and `bench` as JavaScript */
+  programs: string;
   /** A workflow id and task queue that nobody has used. */
   unique(name: string): string;
   startWorker(side: SideName, taskQueue: string, more?: Partial<WorkerSettings>): Promise<WorkerProcess>;
@@ -41,13 +43,16 @@ export async function openStage(say: (line: string) => void): Promise<Stage> {
   process.once('exit', () => {
     rmSync(folder, { recursive: true, force: true });
   });
+  const programs = join(folder, 'js');
+  mkdirSync(programs);
+  await compileInto(programs);
   const bundles = { handWritten: '', countersign: '' };
-  const entries = { handWritten: 'hand-written.ts', countersign: 'countersign.ts' };
+  const entries = { handWritten: 'hand-written.js', countersign: 'countersign.js' };
   for (const side of Object.keys(bundles) as SideName[]) {
     bundles[side] = join(folder, `${side}.js`);
     // one each: modules that only the other side needs would count as this one's memory
     const { code } = await bundleWorkflowCode({
-      workflowsPath: fileURLToPath(new URL(`workflows/${entries[side]}`, import.meta.url)),
+      workflowsPath: join(programs, 'bench/workflows', entries[side]),
       logger: new DefaultLogger('WARN'),
     });
     writeFileSync(bundles[side], code);
@@ -68,9 +73,10 @@ export async function openStage(say: (line: string) => void): Promise<Stage> {
     client: new Client({ connection, namespace }),
     secrets,
     adminToken: createdToken?.token ?? '',
+    programs,
     unique: (name) => `${name}-${(count += 1)}`,
     async startWorker(side, taskQueue, more = {}) {
-      const worker = await startWorkerProcess({
+      const worker = await startWorkerProcess(join(programs, 'bench/worker-main.js'), {
         ...{ side, address, namespace, taskQueue, secretsFile, specHash },
         bundle: bundles[side],
         maxCachedWorkflows: defaultCache,

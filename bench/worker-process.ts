@@ -2,7 +2,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
-import { fileURLToPath } from 'node:url';
 
 export type SideName = 'handWritten' | 'countersign';
 
@@ -44,14 +43,12 @@ export interface WorkerProcess {
   stop(): Promise<void>;
 }
 
-const workerFile = fileURLToPath(new URL('worker-main.ts', import.meta.url));
-export const nodeArguments = ['--import', 'tsx', '--conditions=countersign-source'];
-
 /** A worker drains what runs for at most its grace time of 10 s. */
 const stopBoundMs = 15_000;
 
-export async function startWorkerProcess(settings: WorkerSettings): Promise<WorkerProcess> {
-  const args = ['--expose-gc', ...nodeArguments, workerFile, JSON.stringify(settings)];
+/** `program`: worker-main as JavaScript. */
+export async function startWorkerProcess(program: string, settings: WorkerSettings): Promise<WorkerProcess> {
+  const args = ['--expose-gc', program, JSON.stringify(settings)];
   const child = spawn(process.execPath, args, { stdio: ['pipe', 'pipe', 'inherit'] });
   const killWithParent = (): void => void child.kill('SIGKILL');
   process.once('exit', killWithParent);
