@@ -106,7 +106,7 @@ test('a tool that could not be meant is refused when it is made', () => {
     [{ allowHosts, maxResponseBytes: -1 }, /maxResponseBytes is a whole number/],
     [{ allowHosts, keyTtl: '24h' }, /keyTtl is for targets that take a key/],
     [{ allowHosts, keyMaxLength: 10 }, /keyMaxLength must be at least 43/],
-    [{ allowHosts, name: 'a b' }, /a name has/],
+    [{ allowHosts, name: 'a b' }, /its name must be/],
     [{ allowHosts, secrets: { PAY_KEY: { hosts: ['other.example'] } } }, /PAY_KEY: the host other\.example is not one of allowHosts/],
     [{ allowHosts, secrets: { PAY_KEY: { hosts: [] } } }, /PAY_KEY names no host/],
     [{ allowHosts, secrets: { 'PAY-KEY': { hosts: allowHosts } } }, /is not the name of an environment variable/],
