@@ -7,6 +7,9 @@ import { lookUpDecision } from '../src/api/look-up-decision.ts';
 import { gateOf } from '../src/api/gate-record.ts';
 import type { Principal } from '../src/api/auth.ts';
 import type { TrailFact } from '../src/core/trail-fact.ts';
+import { signProof } from '../src/core/proof.ts';
+import { createClient } from '../src/client.ts';
+import { createApiHarness } from './support/api-harness.ts';
 import { eventually } from './support/eventually.ts';
 import { clientOf, decisionOn, factsOf, openGates, receiptOf, type SeenGate } from './support/gates.ts';
 import { fetchHistory } from './support/history.ts';
@@ -21,7 +24,7 @@ const temporal = await openTemporal();
 const { address, namespace, taskQueue, client } = temporal;
 const countersign = clientOf(temporal);
 const ledger = await startLedger();
-const { path: secretsFile } = await makeSecrets();
+const { path: secretsFile, secrets } = await makeSecrets();
 const settings = { address, namespace, taskQueue, secretsFile, ledgerUrl: ledger.url };
 let worker = await startWorker(settings);
 
@@ -217,6 +220,46 @@ test('P2: what was settled before the run continued is already resolved after it
     });
   }
   await client.workflow.getHandle(runId).terminate();
+});
+
+test('P7: over HTTP a run that continued is one run: list, case, decision, its fate and the trail', async () => {
+  const api = createApiHarness({
+    client: createClient({ client, namespace, taskQueue }),
+    sign: (decision, { workflowId }) => signProof(decision, { namespace, workflowId }, secrets.signingKey()),
+    now: Date.now,
+    receiptBudgetMs: 30_000,
+  });
+  const gates = await start('http');
+  const [a, b] = gates;
+  const before = await api.call('GET', `/approvals/${a.key}`);
+  const begun = (await api.call('GET', `/runs/${a.runId}`)).body['createdAt'];
+  await roll(a.runId);
+  const after = await api.call('GET', `/approvals/${a.key}`);
+  assert.deepEqual([after.status, after.headers.get('etag')], [200, before.headers.get('etag')]);
+  assert.deepEqual(after.body['expiresAt'], before.body['expiresAt']);
+
+  const mine = { headers: { 'idempotency-key': 'first' } };
+  const approved = await api.approve(a.key, a.hash, mine);
+  assert.deepEqual([approved.status, approved.body['state']], [200, 'approved']);
+  await roll(a.runId);
+  const again = await api.approve(a.key, a.hash, mine);
+  assert.deepEqual([again.status, again.body['decisionId']], [200, approved.body['decisionId']]);
+  const late = await api.reject(a.key, { as: 'bob' });
+  assert.deepEqual([late.status, late.body['code']], [409, 'already_resolved']);
+  const fate = await api.call('GET', `/approvals/${a.key}/decisions/${String(approved.body['decisionId'])}`);
+  assert.deepEqual([fate.status, fate.body['state']], [200, 'approved']);
+  const run = await api.call('GET', `/runs/${a.runId}`);
+  assert.equal(run.body['createdAt'], begun);
+  const pending = run.body['pendingApprovals'] as { key: string }[];
+  assert.deepEqual(
+    pending.map(({ key }) => key),
+    [b.key],
+  );
+  assert.equal((await api.reject(b.key)).status, 200);
+  const trail = (await api.call('GET', `/runs/${a.runId}/trail`)).body['trail'] ?? [];
+  oneStory(trail as TrailFact[], gates);
+  await eventually(async () => (await paid(a.runId)).length === 1);
+  await client.workflow.getHandle(a.runId).terminate();
 });
 
 test('P11: the deadline of a gate is the same after the run continued', async () => {

@@ -51,19 +51,14 @@ export function restore(carried: Carried | undefined): void {
   const run = currentRun((fresh) => load(fresh, carried), carried);
   restoreRights(carried.rights);
   showAgain(run, carried);
-  for (const { name, end } of carried.gates) {
-    const gate = name === undefined ? undefined : openedBy(run, name);
-    if (name === undefined || gate === undefined) continue;
+  for (const gate of run.gates.values()) {
+    const { name, frozen, end } = gate;
     const scope = new CancellationScope();
-    const { frozen } = gate;
-    run.resumed.set(name, {
-      gate,
-      scope,
-      end:
-        frozen === undefined
-          ? Promise.resolve(end!)
-          : scope.run(() => waitForEnd(run, gate, frozen, Math.max(1, frozen.expiresAt - Date.now()))),
-    });
+    if (end !== undefined) run.resumed.set(name, { gate, scope, end: Promise.resolve(end) });
+    if (frozen === undefined) continue;
+    // before anything is recorded: after a local activity the clock of a replay is another
+    const ttlMs = Math.max(1, frozen.expiresAt - Date.now());
+    run.resumed.set(name, { gate, scope, end: scope.run(() => waitForEnd(run, gate, frozen, ttlMs)) });
   }
 }
 
@@ -158,10 +153,4 @@ function showAgain(run: Run, { shown }: Carried): void {
     return settlement === undefined ? [] : [{ position, settlement }];
   });
   takeOver(open, ended);
-}
-
-function openedBy(run: Run, name: string): OpenGate | undefined {
-  return [...run.gates.values()].find(
-    (gate) => gate.name === name && (gate.frozen !== undefined || gate.end !== undefined),
-  );
 }
