@@ -4,7 +4,7 @@ import { startPart } from '../src/cli/part.ts';
 import type { Stage } from './stage.ts';
 
 export interface ApiProcess {
-  /** A request as the admin; its answer is read to the end. */
+  /** A request as the admin; its answer is read to the end. @throws Error for one that is refused */
   call(
     method: string,
     path: string,
@@ -43,7 +43,8 @@ export async function startApiProcess(stage: Stage, taskQueue: string): Promise<
         ...(body === undefined ? {} : { body: JSON.stringify(body) }),
       });
       const answer: unknown = await response.json();
-      if (response.status !== 200) {
+      // 202: recorded, and a busy worker has not judged it within 3 s
+      if (response.status !== 200 && response.status !== 202) {
         throw new Error(`${method} ${path}: ${response.status} ${JSON.stringify(answer)}`);
       }
       return answer;

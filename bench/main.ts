@@ -33,19 +33,23 @@ try {
 }
 say('starting a Temporal dev server');
 const stage = await openStage(say);
-let result: BenchResult;
+const result: BenchResult = { machine: machineOf(stage) };
+let exitCode = 0;
 try {
-  result = await runParts(stage, options);
-} finally {
-  await stage.close();
+  await runParts(stage, options, result);
+} catch (error) {
+  // what was measured before it is still worth an hour's wait
+  say(`the bench broke off: ${(error as Error).stack ?? String(error)}`);
+  exitCode = 1;
 }
+await stage.close();
 console.log(
   options.json ? JSON.stringify({ ...result, goals: goalsOf(result) }, undefined, 2) : textOf(result),
 );
-process.exit(0);
+process.exit(exitCode);
 
-async function runParts(on: Stage, { only, runs, burst, rounds, few, many, kills }: BenchOptions) {
-  const found: BenchResult = { machine: machineOf(on) };
+async function runParts(on: Stage, asks: BenchOptions, found: BenchResult): Promise<void> {
+  const { only, runs, burst, rounds, few, many, kills } = asks;
   const asked = (...names: Part[]): boolean => names.some((name) => only.includes(name));
   if (asked('cost', 'latency')) {
     say(`latency: ${runs} runs of each`);
@@ -83,7 +87,6 @@ async function runParts(on: Stage, { only, runs, burst, rounds, few, many, kills
     if (asked('memory')) found.memory = measured.memory;
     if (measured.list !== undefined) found.list = measured.list;
   }
-  return found;
 }
 
 function machineOf({ temporalVersion }: Stage): BenchResult['machine'] {

@@ -102,6 +102,7 @@ export function textOf(result: BenchResult): string {
   if (http !== undefined) {
     rows.push(['HTTP approve → 200, p50', '', ms(http.approveTo200Ms.p50), '']);
     rows.push(['HTTP approve → 200, p95', '', ms(http.approveTo200Ms.p95), '']);
+    if (http.answered202 > 0) rows.push(['HTTP approve → 202', '', String(http.answered202), '']);
   }
   const goals = goalsOf(result).map(({ name, goal, value, met }) => [
     met ? 'met' : 'NOT MET',
