@@ -22,13 +22,13 @@ export const admitPolicy = {
 
 /**
  * One attempt is as long as the tool says. `perform` heartbeats every second, so a dead worker is noticed
- * after 3 s however long the tool may run. Backoff from 0.5 s to 1 min: a target that is down for
+ * after 4 s however long the tool may run. Backoff from 0.5 s to 1 min: a target that is down for
  * minutes is not lost, and not flooded.
  */
 export function performPolicy(effect: EffectOptions): ActivityOptions {
   return {
     startToCloseTimeout: effect.startToCloseMs,
-    heartbeatTimeout: '3s',
+    heartbeatTimeout: '4s',
     retry: {
       initialInterval: '500ms',
       backoffCoefficient: 2,
