@@ -14,7 +14,7 @@ import {
   type ToolContext,
 } from '../tool.ts';
 
-/** A third of the heartbeat timeout of policies.ts, so that two lost ones are no death. */
+/** A quarter of the heartbeat timeout of policies.ts, so that three lost ones are no death. */
 const heartbeatEveryMs = 1_000;
 
 export interface ToolCall {

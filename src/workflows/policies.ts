@@ -35,13 +35,13 @@ export const continuedInputBytes = 1536 * 1024;
 
 /**
  * One attempt is as long as the tool says. `perform` heartbeats every second, so a dead worker is noticed
- * after 3 s however long the tool may run. Backoff from 0.5 s to 1 min: a target that is down for
+ * after 4 s however long the tool may run. Backoff from 0.5 s to 1 min: a target that is down for
  * minutes is not lost, and not flooded.
  */
 export function performPolicy(effect: EffectOptions): ActivityOptions {
   return {
     startToCloseTimeout: effect.startToCloseMs,
-    heartbeatTimeout: '3s',
+    heartbeatTimeout: '4s',
     retry: {
       initialInterval: '500ms',
       backoffCoefficient: 2,
