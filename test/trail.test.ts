@@ -104,6 +104,19 @@ test('P2: what waits behind the winner is already_resolved; the winner sent agai
   assert.deepEqual(refused?.decision, second);
 });
 
+test('P6: what the winner overtook stands at its own signal, when that came after the verdict of its task', () => {
+  const [first, second] = [decisionAt('refund', 'd-1'), decisionAt('refund', 'd-2', { decision: 'reject' })];
+  const judged = verdict(first) as Extract<Body, { type: 'local_activity' }>;
+  const facts = trailOf([
+    started('mine'), freeze('refund'), task, signal(first), task,
+    { type: 'activity_scheduled', activityType: 'admitDecision', input: null },
+    { type: 'activity_completed', scheduledEventId: 6, result: judged.result ?? null },
+    signal(second), task,
+  ]); // prettier-ignore
+  const [refused] = facts.filter((fact) => fact.type === 'decision_refused');
+  assert.deepEqual([refused?.code, refused?.eventId], ['already_resolved', 8]);
+});
+
 test('P6: a refused decision is recorded whole; the gate stays open for the next one', () => {
   const [stale, good] = [
     decisionAt('refund', 'd-1', { payloadHash: `sha256:${'b'.repeat(64)}` }),

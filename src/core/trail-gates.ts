@@ -19,6 +19,8 @@ interface Queued {
   /** of the signal; absent where the execution that had it is not kept any more */
   identity?: string;
   decision: Decision;
+  /** its signal, unless that came in an earlier execution */
+  signal?: SignalEvent;
 }
 
 export interface TrailGate extends GateView {
@@ -41,10 +43,12 @@ export function createTrailGates(place: RunPlace, emit: Emit, carried: readonly 
     message: string,
     gate?: TrailGate,
   ): void => {
-    const { decision, identity } = queued;
+    const { decision, identity, signal } = queued;
     const body = { code, message, key: decision.key, decision, by: { ...decision.by, verified: false } };
     const sender = identity === undefined ? {} : { identity };
-    emit(at, { type: 'decision_refused', ...body, ...sender }, gate?.position);
+    // what overtook it may stand before it: results of activities are seen after the signals of their task
+    const seen = signal !== undefined && signal.eventId > at.eventId ? signal : at;
+    emit(seen, { type: 'decision_refused', ...body, ...sender }, gate?.position);
   };
 
   const judge = (at: HistoryEvent, queued: Queued): void => {
@@ -65,7 +69,7 @@ export function createTrailGates(place: RunPlace, emit: Emit, carried: readonly 
       return gatesToCarry(gates.values()).map(({ gate: { frozen, queue }, view }) => ({
         ...view,
         ...(frozen === undefined ? {} : { frozen }),
-        queue: [...queue],
+        queue: queue.map(({ signal: _, ...queued }) => queued),
       }));
     },
 
@@ -92,7 +96,7 @@ export function createTrailGates(place: RunPlace, emit: Emit, carried: readonly 
       for (const event of inbox.splice(0)) {
         const { reading } = readSignal(event.input);
         if (reading.ok) {
-          judge(event, { identity: event.identity, decision: reading.decision });
+          judge(event, { identity: event.identity, decision: reading.decision, signal: event });
         } else {
           const { code, problem } = reading;
           emit(event, { type: 'decision_refused', code, message: problem, identity: event.identity });
