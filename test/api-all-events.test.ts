@@ -1,6 +1,8 @@
 // Events of all runs: each new fact once, in one order, from now or from the last one heard; one sweep for all.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import type { ApiDeps } from '../src/api/deps.ts';
+import { createFollowAll } from '../src/api/follow-all.ts';
 import { createApiHarness, serveApp } from './support/api-harness.ts';
 import { listen, type HeardEvent } from './support/event-listener.ts';
 import { eventually } from './support/eventually.ts';
@@ -150,6 +152,41 @@ test('all listeners share one sweep; runs that do not change are looked at, not 
     return fake.control.calls.listChanged === sweptSoFar;
   });
   close();
+});
+
+test('a listener that does not read is let go when it is 10,000 facts behind, and costs nothing more', async () => {
+  const run = { runId: 'busy', temporalRunId: 'busy-1', historyLength: 0 };
+  const asked = { sweeps: 0, facts: 0 };
+  const client = {
+    listChanged: () => {
+      asked.sweeps += 1;
+      run.historyLength += 1;
+      return Promise.resolve({ runs: [{ ...run }] });
+    },
+    readFacts: () => {
+      const facts = Array.from({ length: 1_000 }, () => {
+        asked.facts += 1;
+        const fact = { seq: asked.facts, type: 'tool_result', temporalRunId: run.temporalRunId, eventId: 1 };
+        return { fact, knownAt: Date.now() };
+      });
+      return Promise.resolve({ facts, historyLength: run.historyLength });
+    },
+  };
+  const deps = { client, log: () => undefined, now: Date.now, ...quick } as unknown as ApiDeps;
+  const gone = new AbortController();
+  const events = createFollowAll(deps)(undefined, () => true, gone.signal);
+  await events.next(); // its place; from here on it reads nothing
+  // the only listener: with it the sweep ends
+  await eventually(
+    () => {
+      const { sweeps } = asked;
+      return new Promise<boolean>((resolve) => setTimeout(() => resolve(asked.sweeps === sweeps), 200));
+    },
+    { message: 'the sweep to end' },
+  );
+  assert.ok(asked.facts > 10_000, String(asked.facts));
+  assert.deepEqual(await events.next(), { done: true, value: undefined });
+  gone.abort();
 });
 
 test('Temporal may go away and come back: no fact is lost, none comes twice', async () => {

@@ -15,6 +15,8 @@ type FollowDeps = Pick<ApiDeps, 'client' | 'log' | 'now' | 'allEvents' | 'heartb
 interface Listener {
   waiting: HandedFact[];
   wake: () => void;
+  leave: () => void;
+  isBehind: boolean;
 }
 
 /** A listener that is this far behind is let go: it comes back with its Last-Event-ID, from the histories. */
@@ -36,30 +38,38 @@ export function createFollowAll(deps: FollowDeps): FollowAll {
 
   function hand(facts: readonly HandedFact[]): void {
     for (const listener of listeners) {
-      listener.waiting.push(...facts);
+      // one that does not read must cost no more than this, so it is not left to its next read
+      if (listener.waiting.length > mostWaiting) {
+        listener.isBehind = true;
+        listener.waiting = [];
+        listener.leave();
+        continue;
+      }
+      for (const fact of facts) listener.waiting.push(fact);
       listener.wake();
     }
   }
 
   function join(signal: AbortSignal): { listener: Listener; sweep: Sweep; joinedAt: number } {
-    const listener: Listener = { waiting: [], wake: () => undefined };
+    const listener: Listener = { waiting: [], wake: () => undefined, leave, isBehind: false };
     listeners.add(listener);
     if (current === undefined) {
       const stop = new AbortController();
       current = { stop, sweep: startSweep(deps, hand, stop.signal) };
     }
     const { sweep } = current;
+    if (signal.aborted) leave();
+    else signal.addEventListener('abort', leave, { once: true });
+    return { listener, sweep, joinedAt: sweep.position() };
+
     // not at the end of the generator: nobody asks one whose listener is gone for its end
-    const leave = () => {
+    function leave(): void {
       listeners.delete(listener);
       listener.wake();
       if (listeners.size > 0) return;
       current?.stop.abort();
       current = undefined;
-    };
-    if (signal.aborted) leave();
-    else signal.addEventListener('abort', leave, { once: true });
-    return { listener, sweep, joinedAt: sweep.position() };
+    }
   }
 
   // joined when it is called, not when its first event is asked for
@@ -83,7 +93,7 @@ export function createFollowAll(deps: FollowDeps): FollowAll {
       compareKeys(keyOf(one), from) > 0 && one.fact.seq > (caughtUp.get(one.fact.temporalRunId) ?? 0);
     let marked = performance.now();
     while (!signal.aborted) {
-      if (listener.waiting.length > mostWaiting) return;
+      if (listener.isBehind) return;
       const facts = listener.waiting.splice(0);
       const position = sweep.position();
       for (const fact of facts) {
@@ -96,7 +106,7 @@ export function createFollowAll(deps: FollowDeps): FollowAll {
         marked = performance.now();
         yield { id: eventIdOf(placeAfter(position)) };
       }
-      if (listener.waiting.length === 0 && !signal.aborted) {
+      if (listener.waiting.length === 0 && !listener.isBehind && !signal.aborted) {
         await new Promise<void>((resolve) => (listener.wake = resolve));
       }
     }
