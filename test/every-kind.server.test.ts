@@ -92,6 +92,12 @@ test('an amendment by the requester makes every earlier decision stale (P3)', as
     const now = await openGate(countersign, runId);
     return now.hash === gate.hash ? undefined : now;
   });
+  const [listed] = (await countersign.describeRun(runId))?.approvals ?? [];
+  assert.match(
+    listed?.memo.title ?? '',
+    /^\(amended\) (?!\(amended\))/,
+    'the title is of the first arguments',
+  );
   assert.equal((await send(runId, await signed(amended, 'approve'))).verdict, 'accepted');
   await client.workflow.getHandle(runId).result();
   assert.deepEqual(

@@ -9,7 +9,7 @@ export async function monthEnd(order: string): Promise<string> {
     { tool: 'payments.refund', arguments: { order, amount: '12.50' }, reasoning: 'It came back damaged.' },
     { ttl: '2d' },
   );
-  if (asked.state !== 'approved') return asked.state; // 'rejected', 'expired' or 'cancelled': never thrown
+  if (asked.state !== 'approved') return asked.state; // 'rejected', 'expired', 'withdrawn'…: never thrown
   await effect('refund', 'payments.refund', asked.arguments, asked.grant);
 
   // the same in one call

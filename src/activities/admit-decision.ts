@@ -33,6 +33,7 @@ interface Where {
 const checkTimeoutMs = 1_500;
 
 /** Sent on behalf of one person and for no other: never without a valid proof. */
+const amendedMark = '(amended) ';
 const alwaysProven: readonly DecisionKind[] = ['amend', 'withdraw', 'delegate'];
 
 /** They let something run or go on, so they hold only under the spec that was shown. */
@@ -200,12 +201,18 @@ async function freezeAnew(
   if (whole?.tool === undefined) throw new TypeError('an edit is judged on the whole case');
   try {
     const call = { tool: whole.tool, arguments: decision.arguments ?? null };
-    return { ...whole, ...(await freezeCall(deps.tools, position, call, undefined)) };
+    const frozen = await freezeCall(deps.tools, position, call, undefined);
+    return { ...whole, ...frozen, title: titleOf(whole, decision.decision) };
   } catch (error) {
     if (!(error instanceof FreezeProblem)) throw error;
     const code = error.code === 'payload_too_large' ? 'too_large' : 'invalid_edit';
     return { code, message: error.message };
   }
+}
+
+/** The title was made of the first arguments, and lists show nothing else: in front, where no list cuts it. */
+function titleOf({ title }: CaseRecord, kind: 'edit' | 'amend'): string {
+  return kind === 'edit' || title.startsWith(amendedMark) ? title : amendedMark + title;
 }
 
 function grantFor(

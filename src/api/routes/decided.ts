@@ -16,7 +16,7 @@ const list = createRoute({
   responses: {
     200: jsonContent(
       decisionPage,
-      'decided cases of up to 20 runs, newest first; one a line as application/jsonl, then the next page is in the Link header',
+      'decided cases of up to 20 runs, open runs first, then those that ended last; one a line as application/jsonl, then the next page is in the Link header',
     ),
     ...problems('invalid_request', 'unauthenticated', 'temporal_unavailable'),
   },

@@ -41,7 +41,7 @@ const list = createRoute({
   security,
   request: { query: runsQuery },
   responses: {
-    200: jsonContent(runPage, 'runs, newest first'),
+    200: jsonContent(runPage, 'runs: the open ones, newest first, then those that ended last'),
     ...problems('invalid_request', 'unauthenticated', 'temporal_unavailable'),
   },
 });

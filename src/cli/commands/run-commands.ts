@@ -63,7 +63,7 @@ export function addRunCommands(program: Command, context: CommandContext): void 
   const runs = program.command('runs').description('list, show and cancel runs');
   const list = runs
     .command('list')
-    .description('runs, newest first')
+    .description('runs: the open ones, newest first, then those that ended last')
     .option('--status <status>', 'only those with this status')
     .option('--spec <name>', 'only those of this spec')
     .option('--since <time>', 'only those started at or after this time (ISO 8601)');
@@ -159,13 +159,14 @@ function printTrail({ terminal }: CommandContext, facts: readonly TrailFact[]): 
 /** Who and why, or what came out; the whole of it is in --json. */
 function aboutFact(fact: TrailFact): string | undefined {
   const { by, decision, code, message, status, tool } = fact as TrailFact & {
-    by?: { id: string };
+    by?: { id: string; verified?: boolean };
     decision?: { reason?: string };
     code?: string;
     message?: string;
     status?: string;
     tool?: string;
   };
-  const parts = [tool, code, status, by === undefined ? undefined : `by ${by.id}`, decision?.reason, message];
+  const who = by === undefined ? undefined : `by ${by.id}${by.verified === false ? ' (unverified)' : ''}`;
+  const parts = [tool, code, status, who, decision?.reason, message];
   return parts.filter((part) => part !== undefined).join(' ');
 }
