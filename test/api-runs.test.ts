@@ -127,6 +127,8 @@ test('a spec that is unknown, bad, inline and wrong, and an input that does not 
     [{ spec: 'refund', id: 'é'.repeat(128) }, /256 bytes/],
     [{ spec: 'refund', id: '..' }, /cannot be part of a URL path/],
     [{ spec: 'refund', id: 'a\nb' }, /control character/],
+    [{ spec: 'refund', id: 'hook-shop-1' }, /^id: "hook-shop-1" is reserved: .* begin with "hook-"/],
+    [{ spec: 'refund', id: `run-${'0f'.repeat(13)}` }, /is reserved: "run-" and 26 hex digits/],
   ] as const) {
     const answer = await call('POST', '/runs', { body: request });
     assert.equal(answer.status, 400, JSON.stringify(request));

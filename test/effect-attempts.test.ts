@@ -165,6 +165,32 @@ test('P5: a target that takes no key and surely did nothing is no case for a per
   assert.ok(!seen(await attempt(none(new Error('socket hang up')))).clear);
 });
 
+test('P5: a worker that knows the tool as none makes no second attempt after an unclear one', async () => {
+  // frozen with keys, so the policy brings more attempts; deployed as none since
+  const { tool, calls } = recordingTool({ requiresApproval: false, idempotency: 'none' });
+  const unclear = (await attempt(failing(new Error('socket hang up'), { idempotency: 'none' }))).left;
+  for (const where of [
+    { attempt: 2, heartbeatDetails: unclear },
+    { attempt: 2 },
+    // an activity that was reset counts from 1 again
+    { attempt: 1, heartbeatDetails: unclear },
+  ]) {
+    const end = await attempt(tool, where);
+    assert.deepEqual(seen(end), inDoubt);
+    assert.match(
+      String(end.error),
+      /attempt \d was not made: an earlier one ended unclear, and "payments\.refund" says/,
+    );
+  }
+  assert.equal(calls.length, 0);
+  // what surely changed nothing may be tried again, and so may what only reads
+  const busy = failing(new ToolRetryError('429', { clear: true }), { idempotency: 'none' });
+  const clear = (await attempt(busy)).left;
+  assert.deepEqual((await attempt(tool, { attempt: 2, heartbeatDetails: clear })).output, { refund: 're_1' });
+  assert.deepEqual((await attempt({ ...tool, safe: () => true }, { attempt: 2 })).output, { refund: 're_1' });
+  assert.equal(calls.length, 2);
+});
+
 test('P5: a tool can say that nobody can know', async () => {
   const end = await attempt(failing(new ToolInDoubtError('302')));
   assert.deepEqual(seen(end), inDoubt);

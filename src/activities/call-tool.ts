@@ -103,6 +103,7 @@ async function runAttempt(attempt: Attempt): Promise<unknown> {
     const found = await askBefore(attempt);
     if (found.found === true) return found.output;
   }
+  checkRepeat(attempt);
   checkKeyAge(attempt);
   // A lookup tool was just told that no earlier attempt happened.
   const clearBefore = attempt.clearBefore || tool.idempotency === 'lookup';
@@ -165,6 +166,18 @@ async function ask({ tool, toolContext, args }: Attempt): Promise<Found> {
   // A tool without find(), or an answer that is none: only a person can tell.
   if (found?.found === true || found?.found === false) return found;
   return { found: 'unknown' };
+}
+
+/**
+ * The retry policy is of the tool as it was frozen; a worker that was deployed since may know it as `none`.
+ * @throws ApplicationFailure `effect_in_doubt` when nothing would keep this attempt from being a second effect
+ */
+function checkRepeat({ tool, context, clearBefore }: Attempt): void {
+  if (tool.idempotency !== 'none' || clearBefore) return;
+  throw inDoubt(
+    `attempt ${context.info.attempt} was not made: an earlier one ended unclear, and "${tool.name}" says ` +
+      `that its target takes no key (idempotency 'none')`,
+  );
 }
 
 /**

@@ -21,10 +21,12 @@ export const droppedHeaders = [
     '*api-key*',
   ],
   ...['*-key', 'key', '*-jwt*', 'jwt', '*jwt-assertion', '*-assertion', '*-bearer', '*-hmac*'],
+  // the URL as a proxy or a page saw it: its query is where webhooks carry tokens
+  ...['uri', '*-uri', 'url', '*-url', '*-path', 'query', '*-query', '*-query-string', 'referer', 'referrer'],
   ...['*-otp', '*-pin', 'dpop', '*-client-cert*', 'x-amzn-oidc-*', 'x-ms-client-principal*', 'php-auth-*'],
 ];
 
-/** A value that names a scheme of HTTP authentication is one, whatever its header is called. */
+/** A value, or a part of a list, that names a scheme of HTTP authentication is one, whatever its header is called. */
 const credentialValue = /^\s*(?:basic|bearer|digest|negotiate|dpop|hmac|aws4-hmac-sha256|token|apikey)\s+\S/i;
 
 /** Characters of names and values. What a person reads of them is far less; a history holds them for ever. */
@@ -42,7 +44,8 @@ export function dropCredentials(more: readonly string[] = []): MiddlewareHandler
   return async (c, next) => {
     const kept = new Headers();
     for (const [name, value] of c.req.raw.headers) {
-      if (!isDropped(name) && !credentialValue.test(value)) kept.append(name, value);
+      if (!isDropped(name) && !value.split(',').some((part) => credentialValue.test(part)))
+        kept.append(name, value);
     }
     c.set('webhookSignature', c.req.raw.headers.get('webhook-signature') ?? '');
     c.req.raw = new Request(c.req.raw, { headers: kept });

@@ -22,7 +22,10 @@ export const runStartBody = z.strictObject({
     description: 'the name of a spec, or a spec itself',
   }),
   input: json.optional(),
-  id: z.string().optional().openapi({ description: 'the run id, 1 to 255 bytes of UTF-8' }),
+  id: z.string().optional().openapi({
+    description:
+      'the run id, 1 to 255 bytes of UTF-8; not hook-… or run- and 26 hex digits, which are made here',
+  }),
 });
 
 const decision = {

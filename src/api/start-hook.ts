@@ -3,7 +3,7 @@
 import { canonicalize, freeze, ValueProblemError } from '../core/canonical.ts';
 import { hashText, sha256Hex } from '../core/hash.ts';
 import type { Json, JsonObject } from '../core/json.ts';
-import { printable } from '../core/json-value.ts';
+import { maxDepth, maxNodes, printable } from '../core/json-value.ts';
 import { followPath, kindOf } from '../core/spec/path.ts';
 import type { Trigger } from '../core/trail-fact.ts';
 import type { HookTrigger } from '../triggers.ts';
@@ -12,7 +12,7 @@ import type { ApiDeps } from './deps.ts';
 import type { HookEvent } from './hook-event.ts';
 import type { KeptHeaders } from './hook-headers.ts';
 import { ApiProblem } from './problem.ts';
-import type { StartDesk } from './start-once.ts';
+import { hookRunPrefix, type StartDesk } from './start-once.ts';
 import { checkNamedStart } from './start-run.ts';
 
 export interface HookDelivery {
@@ -39,7 +39,7 @@ export function createHookStarter(deps: HookDeps, startOnce: StartDesk) {
     const { id, source, content } = event;
     const runId = hookRunId(name, event);
     // over what was sent, not over what is made of it: the mapping may change between two deliveries
-    const requestHash = hashText(canonicalize(['hook', name, content]));
+    const requestHash = hashDelivery(name, content);
     const origin = { kind: 'hook', name, id, ...(source === undefined ? {} : { source }) };
     const principal = hookPrincipal(name);
     await startOnce(
@@ -65,10 +65,21 @@ export function createHookStarter(deps: HookDeps, startOnce: StartDesk) {
   };
 }
 
+/** @throws ApiProblem for a body at the limits of JSON: the trigger is a level around it, and values beside it */
+function hashDelivery(name: string, content: Json): string {
+  try {
+    return hashText(canonicalize(['hook', name, content]));
+  } catch (error) {
+    if (!(error instanceof ValueProblemError)) throw error;
+    const detail = `the body is refused: a webhook may have ${maxDepth - 2} levels and ${maxNodes - 4} values`;
+    throw new ApiProblem('invalid_request', `${detail}; make it flatter, or send a reference to the data`);
+  }
+}
+
 /** 104 bits of the event's identity, as in other run ids; the name before it is for people. */
-export function hookRunId(name: string, { id, source }: HookEvent): string {
+export function hookRunId(name: string, { id, source }: Pick<HookEvent, 'id' | 'source'>): string {
   const identity = source === undefined ? ['delivery', id] : ['event', source, id];
-  return `hook-${name}-${sha256Hex(canonicalize([name, ...identity])).slice(0, 26)}`;
+  return `${hookRunPrefix}${name}-${sha256Hex(canonicalize([name, ...identity])).slice(0, 26)}`;
 }
 
 /** @throws ApiProblem naming every path that leads nowhere */

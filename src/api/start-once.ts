@@ -31,6 +31,12 @@ export interface StartWork<Checked> {
   start(checked: Checked): Promise<StartRunResult>;
 }
 
+/** Of the ids of runs that webhooks start. */
+export const hookRunPrefix = 'hook-';
+
+/** As `runIdOf` makes them. */
+const keyedRunId = /^run-[0-9a-f]{26}$/;
+
 /** Lets one request at a time through for each Idempotency-Key. */
 export function createStartDesk(client: Pick<CountersignClient, 'describeRun'>) {
   const inFlight = new Set<string>();
@@ -85,13 +91,23 @@ async function attempt<Checked>(
 /** @throws ApiProblem invalid_request for an id that cannot be one */
 export function runIdOf(principal: Principal, { id, idempotencyKey }: StartIdentity): string {
   if (id !== undefined) {
-    const problem = workflowIdProblem(id) ?? pathProblem(id);
+    const problem = workflowIdProblem(id) ?? pathProblem(id) ?? reservedProblem(id);
     if (problem !== undefined) throw new ApiProblem('invalid_request', `id: ${problem}`);
     return id;
   }
   if (idempotencyKey === undefined) return randomUUID();
   // 104 bits: no two pairs meet, and it is short enough to be read aloud
   return `run-${sha256Hex(canonicalize([principal.id, idempotencyKey])).slice(0, 26)}`;
+}
+
+/** Whoever could take an id that follows from an event or a key would keep its run from being started. */
+function reservedProblem(id: string): string | undefined {
+  const rule = id.startsWith(hookRunPrefix)
+    ? `ids that begin with "${hookRunPrefix}" are those of webhooks`
+    : keyedRunId.test(id)
+      ? '"run-" and 26 hex digits is an id that is made from an Idempotency-Key'
+      : undefined;
+  return rule === undefined ? undefined : `"${printable(id, 60)}" is reserved: ${rule}; take another id`;
 }
 
 function pathProblem(id: string): string | undefined {
