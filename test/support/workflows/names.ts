@@ -33,7 +33,7 @@ export async function usesNames(input: NamesToUse): Promise<Json> {
 async function endOf(use: Exclude<NameToUse, { continues: true }>, order: string): Promise<string> {
   try {
     if ('effect' in use) await effect(use.effect, 'notify.send', { order });
-    else await childRun(use.child, 'usesNames', { args: [{ order, uses: use.uses } as unknown as Json] });
+    else await childRun(use.child, 'usesNames', { args: [{ order, uses: use.uses }] });
     return 'done';
   } catch (error) {
     if (!(error instanceof ApplicationFailure)) throw error;
