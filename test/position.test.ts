@@ -3,12 +3,14 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import {
+  childProblem,
   idempotencyKey,
   itemPosition,
   maxPositionLength,
   nameProblem,
   nthUse,
   positionProblem,
+  type NameUse,
 } from '../src/core/position.ts';
 
 const root = '019d2b1a-7f3e-7c11-9d55-046acc729732';
@@ -106,4 +108,28 @@ test('property: any other value is refused or a position, and never throws', () 
       else assert.ok(problem.length < 400);
     }),
   );
+});
+
+test('P4: no name lies below a child run, nor a new child run above a name', () => {
+  const names = new Map<string, NameUse>([
+    ['order', { uses: 1, isChild: true }],
+    ['a/b', { uses: 1, isChild: true }],
+    ['pay', { uses: 1 }],
+    ['pay/in-doubt', { uses: 1 }],
+    ['tell/first', { uses: 1 }],
+  ]);
+  const refused: [string, boolean, RegExp][] = [
+    ['order/pay', false, /"order\/pay" lies below the child run "order".*rename it/],
+    ['order/pay/x', true, /below the child run "order"/],
+    ['a/b/c', false, /below the child run "a\/b"/],
+    ['a', true, /child run "a" would be below it, where "a\/b" is; rename the child run/],
+    ['tell', true, /where "tell\/first" is/],
+  ];
+  for (const [name, isChild, problem] of refused)
+    assert.match(childProblem(names, name, isChild) ?? '', problem);
+  const taken: [string, boolean][] = [
+    ['order', false], ['order', true], ['orders/pay', false], ['a', false], ['a/c', true], ['tell', false],
+    ['tell/first/x', true], ['pay', true], ['pay/again', false],
+  ]; // prettier-ignore
+  for (const [name, isChild] of taken) assert.equal(childProblem(names, name, isChild), undefined, name);
 });

@@ -2,7 +2,7 @@
 // over the gates of the execution before by the workflow's own rule (core/carried.ts).
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { carriedProblem, gatesToCarry } from '../src/core/carried.ts';
+import { carriedProblem, gatesToCarry, receiptsToCarry } from '../src/core/carried.ts';
 import type { GateView } from '../src/core/gate-state.ts';
 import type { Execution, HistoryEvent } from '../src/core/history-event.ts';
 import type { Json } from '../src/core/json.ts';
@@ -208,4 +208,34 @@ test('P4: only what the execution before carried, of the same run, may be taken'
   for (const other of [null, 1, 'x', {}, { ...carried, v: 2 }, { ...carried, kind: 'case' }]) {
     assert.match(carriedProblem(other, { root, continuedFrom: second }) ?? '', /not made by carry/);
   }
+});
+
+test('P8: what messages can add to what is carried is bounded in bytes, of any text', () => {
+  const wide = (count: number) => '字'.repeat(count);
+  const bytes = (value: unknown) => Buffer.byteLength(JSON.stringify(value));
+  const gates = Array.from({ length: 250 }, (_, index) => {
+    const winner = decisionAt(`pay#${index + 2}`, wide(128), { reason: wide(1_300) });
+    const comments = Array.from({ length: 20 }, (__, one) =>
+      decisionAt('pay#2', `c-${one}`, { decision: 'comment', reason: wide(1_300) }),
+    );
+    return view(index, { winner, accepted: comments });
+  });
+  const settled = gatesToCarry(gates).map(({ view: kept }) => kept);
+  assert.ok(settled.length > 0);
+  assert.ok(bytes(settled) <= 160 * 1024 + 1, `${bytes(settled)} bytes of settled gates`);
+  const [asked] = gatesToCarry([{ ...view(0), ...gates[0], state: 'pending' }]);
+  assert.ok(bytes(asked?.view.accepted) <= 16 * 1024 + 1);
+  const long = decisionAt('pay#2', 'd-0', { decision: 'edit', arguments: { note: wide(3_000) } });
+  assert.equal(gatesToCarry([view(0, { winner: long })])[0]?.view.winner, undefined);
+  const receipts = Array.from({ length: 1_000 }, (_, index) => ({
+    decisionId: `${index}${wide(120)}`,
+    decision: 'reject' as const,
+    verdict: 'refused' as const,
+    code: 'already_resolved' as const,
+    message: `already approved by ${wide(256)}`,
+  }));
+  const kept = receiptsToCarry(receipts);
+  assert.ok(bytes(kept) <= 384 * 1024 + 1, `${bytes(kept)} bytes of receipts`);
+  assert.deepEqual(kept, receipts.slice(-kept.length), 'the newest');
+  assert.ok(kept.length > 200);
 });

@@ -4,6 +4,7 @@
 import type { CaseRecord, EffectOptions, Grant } from './case.ts';
 import type { Decision } from './decision.ts';
 import type { GateView } from './gate-state.ts';
+import { utf8Length } from './json-value.ts';
 import type { DecidedBy, Receipt, Settlement } from './verdict.ts';
 
 /** How a gate ended. `grant` is there when it was approved in a phase that runs something. */
@@ -44,6 +45,8 @@ export interface Carried {
   runId: string;
   /** how often each name was used */
   names: Record<string, number>;
+  /** those of them that are child runs */
+  children?: string[];
   /** in the order in which they were opened */
   gates: CarriedGate[];
   receipts: Receipt[];
@@ -56,26 +59,28 @@ export interface Carried {
 
 /** Settled gates that late decisions are still answered by; the memo shows 20, a trail has all. */
 const settledKept = 200;
-/** Of their JSON text, characters: a sixth of what may be carried; an ordinary gate has about 750. */
-const settledKeptLength = 160 * 1024;
-/** Of one decision. Longer ones hold a payload; sent again after a continuation they are told of the outcome. */
-const decisionKeptLength = 8 * 1024;
+/** Of their JSON text, in UTF-8: a sixth of what may be carried; an ordinary gate has about 750. */
+const settledKeptBytes = 160 * 1024;
+/** Of one decision, in UTF-8. Longer ones hold a payload; sent again after a continuation they are told of the outcome. */
+const decisionKeptBytes = 8 * 1024;
 /** Levels of an input that are searched; people put it at the first, `runSpec` at the second. */
 const searchDepth = 4;
 /** Of a gate's accepted comments and amendments together. */
-const acceptedKeptLength = 16 * 1024;
+const acceptedKeptBytes = 16 * 1024;
+/** The newest 1,000 receipts of ordinary decisions (300 bytes) fit; of long messages fewer do. */
+const receiptsKeptBytes = 384 * 1024;
 
 /** The gates that are carried, in their order, each as the next execution sees it. */
 export function gatesToCarry<Gate extends GateView>(gates: Iterable<Gate>): { gate: Gate; view: GateView }[] {
   const kept: { gate: Gate; view: GateView }[] = [];
   let count = 0;
-  let length = 0;
+  let bytes = 0;
   for (const gate of [...gates].reverse()) {
     const view = viewOf(gate);
     if (gate.state !== 'pending') {
       count += 1;
-      length += JSON.stringify(view).length;
-      if (count > settledKept || length > settledKeptLength) continue;
+      bytes += bytesOf(view);
+      if (count > settledKept || bytes > settledKeptBytes) continue;
     }
     kept.push({ gate, view });
   }
@@ -95,19 +100,35 @@ function viewOf({ key, position, state, settlement, winner, accepted }: GateView
 }
 
 function newestWithin(decisions: readonly Decision[]): Decision[] {
-  let length = 0;
+  let bytes = 0;
   return decisions
     .toReversed()
     .filter((decision) => {
       if (isLong(decision)) return false;
-      length += JSON.stringify(decision).length;
-      return length <= acceptedKeptLength;
+      bytes += bytesOf(decision);
+      return bytes <= acceptedKeptBytes;
     })
     .reverse();
 }
 
 function isLong(decision: Decision): boolean {
-  return JSON.stringify(decision).length > decisionKeptLength;
+  return bytesOf(decision) > decisionKeptBytes;
+}
+
+export function receiptsToCarry(receipts: readonly Receipt[]): Receipt[] {
+  let bytes = 0;
+  const kept: Receipt[] = [];
+  for (const receipt of receipts.toReversed()) {
+    bytes += bytesOf(receipt);
+    if (bytes > receiptsKeptBytes) break;
+    kept.push(receipt);
+  }
+  return kept.reverse();
+}
+
+/** As what is carried is limited; with its comma. */
+function bytesOf(value: object): number {
+  return utf8Length(JSON.stringify(value)) + 1;
 }
 
 /** What an execution was handed, wherever it stands in its input; undefined when nothing of this run is there. */

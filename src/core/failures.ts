@@ -6,7 +6,7 @@ export type FailureCode =
   | 'invalid_arguments' // the resolved arguments break the tool's schema
   | 'invalid_value' // a value that is not JSON (undefined, NaN, Date, a cycle, …)
   | 'invalid_name' // a position name outside [A-Za-z0-9._-] and /
-  | 'duplicate_position' // a name used while its earlier use is still open
+  | 'duplicate_position' // a name used while its earlier use is still open, or that is a child run's
   | 'payload_too_large' // canonical payload over 256 KiB
   | 'unknown_tool'
   | 'unresolved_reference' // a template names an input or output that is not there

@@ -21,6 +21,45 @@ export function positionProblem(position: unknown): string | undefined {
   return problemOf('position', position, (segment) => segment.replace(suffixes, ''));
 }
 
+/** Why `id` cannot be a step's id, which is its position in the run; undefined when it can. */
+export function stepIdProblem(id: string): string | undefined {
+  const problem = nameProblem(id);
+  if (problem !== undefined) return problem;
+  // As a key of the run's outputs it would set their prototype.
+  if (id === '__proto__') return 'the id "__proto__" cannot be used; rename the step';
+  return id.split('/').at(-1) === 'in-doubt'
+    ? 'the part "in-doubt" at the end is countersign\'s own; rename the step'
+    : undefined;
+}
+
+export interface NameUse {
+  uses: number;
+  /** its first use was a child run, whose positions are below the name: `order/pay` */
+  isChild?: boolean;
+}
+
+/**
+ * What a new use of `name` would share with a child run: the key of `order/pay` is that of `pay` in the child
+ * `order`, and the id of the child `a/b` that of the child `b` of `a`. Of a name that was used before nothing new
+ * is shared: its next position has a `#`, and nobody can name what is below that.
+ */
+export function childProblem(
+  names: ReadonlyMap<string, NameUse>,
+  name: string,
+  isChild: boolean,
+): string | undefined {
+  const parts = name.split('/');
+  for (let count = 1; count < parts.length; count += 1) {
+    const above = parts.slice(0, count).join('/');
+    if (names.get(above)?.isChild !== true) continue;
+    return `"${name}" lies below the child run "${above}", whose own positions are there; rename it`;
+  }
+  if (!isChild || names.has(name)) return undefined;
+  const below = [...names.keys()].find((used) => used.startsWith(`${name}/`));
+  if (below === undefined) return undefined;
+  return `the positions of a child run "${name}" would be below it, where "${below}" is; rename the child run`;
+}
+
 /** The key that goes downstream with an effect. `root` is a UUID, so the pair is unambiguous. */
 export function idempotencyKey(root: string, position: string, prefix?: string): string {
   return prefix === undefined ? `${root}:${position}` : `${root}:${prefix}/${position}`;

@@ -76,8 +76,11 @@ export interface RunSpecInput {
   startedBy: JsonObject;
   /** Continue as new between two steps beyond so many events; default in policies.ts. */
   continueAfterEvents?: number;
-  /** In an execution that continues another: the outputs of the steps that are done, and what is carried. */
-  continued?: { steps: Scope['steps']; carried: Carried };
+  /**
+   * In an execution that continues another: the outputs of the steps that are done, the index of the next one (in
+   * older runs as many as there are outputs), and what is carried.
+   */
+  continued?: { steps: Scope['steps']; next?: number; carried: Carried };
 }
 
 /** A spec's output, resolved: the recorded result of `prepareStep` for `{output}`. */

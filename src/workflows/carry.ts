@@ -2,10 +2,9 @@
 // their cases and waiting decisions, receipts, approvals not used yet) goes into the input of the next execution.
 // Positions count on there, so its keys are new ones, and an open gate stays the gate that it was.
 import { CancellationScope, makeContinueAsNewFunc, workflowInfo, type Workflow } from '@temporalio/workflow';
-import { gatesToCarry, type Carried, type CarriedGate } from '../core/carried.ts';
+import { gatesToCarry, receiptsToCarry, type Carried, type CarriedGate } from '../core/carried.ts';
 import { readDecisionText } from '../core/decision.ts';
 import { utf8Length } from '../core/json-value.ts';
-import type { Receipt } from '../core/verdict.ts';
 import { shownSettled, takeOver } from './board.ts';
 import { waitForEnd } from './gate.ts';
 import { restoreRights, rightsToCarry } from './rights.ts';
@@ -17,8 +16,6 @@ import { goOn, standStill } from './standstill.ts';
  * with its largest case (256 KiB) fits three times, an ordinary one (2 KiB) five hundred times.
  */
 const carriedLimitBytes = 1024 * 1024;
-/** The newest 1,000 receipts of ordinary decisions (300 characters) fit; of long messages fewer do. */
-const receiptsLength = 384 * 1024;
 
 /**
  * Comes to a standstill and gives what the next execution needs, to be put into its input. It waits for effects
@@ -84,29 +81,20 @@ function snapshot(run: Run): Carried {
     if (end !== undefined) return { view, name, end };
     return frozen === undefined ? { view } : { view, name, frozen, queue: queue.map(({ text }) => text) };
   });
+  const children = [...run.names].flatMap(([name, { isChild }]) => (isChild === true ? [name] : []));
   return {
     v: 1,
     kind: 'carried',
     root: run.root,
     runId: workflowInfo().runId,
     names: Object.fromEntries([...run.names].map(([name, { uses }]) => [name, uses])),
+    ...(children.length === 0 ? {} : { children }),
     gates,
-    receipts: newestReceipts([...run.receipts.values()]),
+    receipts: receiptsToCarry([...run.receipts.values()]),
     rights: rightsToCarry(),
     shown: shownSettled(),
     ...(run.keysSince === undefined ? {} : { keysSince: run.keysSince }),
   };
-}
-
-function newestReceipts(receipts: readonly Receipt[]): Receipt[] {
-  let length = 0;
-  const kept: Receipt[] = [];
-  for (const receipt of receipts.toReversed()) {
-    length += JSON.stringify(receipt).length;
-    if (length > receiptsLength) break;
-    kept.push(receipt);
-  }
-  return kept.reverse();
 }
 
 function sizeProblem(carried: Carried): string | undefined {
@@ -127,7 +115,10 @@ function sizeProblem(carried: Carried): string | undefined {
 }
 
 function load(run: Run, carried: Carried): void {
-  for (const [name, uses] of Object.entries(carried.names)) run.names.set(name, { uses, open: false });
+  const children = new Set(carried.children);
+  for (const [name, uses] of Object.entries(carried.names)) {
+    run.names.set(name, { uses, open: false, ...(children.has(name) ? { isChild: true } : {}) });
+  }
   for (const receipt of carried.receipts) run.receipts.set(receipt.decisionId, receipt);
   for (const { view, name, frozen, end, queue = [] } of carried.gates) {
     const gate: OpenGate = { ...view, name: name ?? '', queue: queue.flatMap(readAgain) };

@@ -36,7 +36,7 @@ async function runChild<Result>(
   options: ChildRunOptions,
 ): Promise<Result> {
   const run = currentRun();
-  const position = takePosition(run, name);
+  const position = takePosition(run, name, 'child');
   try {
     const workflowId = `${workflowInfo().workflowId}/${position}`;
     const problem = workflowIdProblem(workflowId);

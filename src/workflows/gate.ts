@@ -62,7 +62,7 @@ export async function openGate<Used>(
 
 /** @returns the gate, open and shown */
 async function ask(run: Run, name: string, proposal: Proposal, isSystemName?: boolean) {
-  const position = takePosition(run, name, isSystemName);
+  const position = takePosition(run, name, isSystemName === true ? 'system' : undefined);
   try {
     return await inMotion(async () => {
       const frozen = await freeze(run, position, proposal);

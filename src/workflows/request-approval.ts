@@ -5,6 +5,7 @@ import { workflowInfo } from '@temporalio/workflow';
 import { approvalKey } from '../core/approval-key.ts';
 import type { CaseRecord } from '../core/case.ts';
 import type { Json } from '../core/json.ts';
+import { nameProblem } from '../core/position.ts';
 import type { RequestApprovalInput } from '../core/recording.ts';
 import { showStatus, takeOverPending } from './board.ts';
 import { recorded } from './freeze.ts';
@@ -55,9 +56,26 @@ async function checkFreeze(run: Run, frozen: CaseRecord): Promise<void> {
   throw failure('freeze_mismatch', `approval "${position}" in run "${workflowInfo().workflowId}": ${why}`);
 }
 
+/** Whatever of a faulty case would throw later would fail the workflow's tasks for ever. */
 function isStart(input: unknown): boolean {
-  const start = input as { v?: unknown; case?: { position?: unknown; payloadHash?: unknown } } | undefined;
+  const start = input as
+    { v?: unknown; case?: Partial<Record<keyof CaseRecord, unknown>> } | null | undefined;
+  const given = start?.case ?? {};
   return (
-    start?.v === 1 && typeof start.case?.position === 'string' && typeof start.case.payloadHash === 'string'
+    start?.v === 1 &&
+    nameProblem(given.position) === undefined &&
+    given.phase === 'before' &&
+    given.doubt === undefined &&
+    [given.payloadHash, given.title, given.tool, given.reasoning ?? ''].every(
+      (text) => typeof text === 'string',
+    ) &&
+    [given.expiresAt, (given.policy as { ttlMs?: unknown } | undefined)?.ttlMs].every(isTime) &&
+    typeof given.effect === 'object' &&
+    given.effect !== null
   );
+}
+
+/** Milliseconds that a Date can hold. */
+function isTime(value: unknown): boolean {
+  return typeof value === 'number' && Math.abs(value) <= 8.64e15;
 }

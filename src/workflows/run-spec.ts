@@ -1,9 +1,11 @@
 // Sandbox. Runs a spec: its steps in order, each prepared and recorded before it acts.
-import { CancelledFailure, patched, workflowInfo } from '@temporalio/workflow';
+import { ApplicationFailure, CancelledFailure, patched, workflowInfo } from '@temporalio/workflow';
 import type { Carried } from '../core/carried.ts';
 import type { SpecRef } from '../core/case.ts';
+import type { FailureCode } from '../core/failures.ts';
 import { utf8Length } from '../core/json-value.ts';
 import type { Json } from '../core/json.ts';
+import { stepIdProblem } from '../core/position.ts';
 import type { RunSpecInput, Scope } from '../core/recording.ts';
 import type { Actor } from '../core/verdict.ts';
 import type { ApprovalStep, Spec, Step, ToolStep } from '../core/spec/spec.ts';
@@ -40,7 +42,7 @@ interface Context {
 /** @throws ApplicationFailure with a code of core/failures.ts; CancelledFailure */
 export async function runSpec(input: RunSpecInput): Promise<RunSpecResult> {
   restore(continuedOf(input)?.carried);
-  const problem = startProblem(input);
+  const problem = startProblem(input) ?? laterStartProblem(input);
   if (problem !== undefined) throw failure('invalid_start', problem);
   const spec = input.spec as unknown as Spec;
   const context: Context = {
@@ -48,10 +50,10 @@ export async function runSpec(input: RunSpecInput): Promise<RunSpecResult> {
     ...(input.specRef === undefined ? {} : { spec: input.specRef }),
     ...(isActor(input.startedBy) ? { requestedBy: input.startedBy } : {}),
   };
-  const done = Object.keys(context.scope.steps).length;
+  const done = input.continued?.next ?? Object.keys(context.scope.steps).length;
   for (const [index, step] of spec.steps.entries()) {
     if (index < done) continue;
-    if (index > done && isLong(input)) await continueIfItFits(input, context.scope);
+    if (index > done && isLong(input)) await continueIfItFits(input, context.scope, index);
     const end = await runStep(step, context);
     if ('end' in end) return end.end;
     context.scope.steps[step.id] = { output: end.output };
@@ -67,18 +69,30 @@ function isLong({ continueAfterEvents: events = continueAfterEvents }: RunSpecIn
 }
 
 /** Between two steps nothing is open and nothing underway: outputs, counters and receipts are all there is. */
-async function continueIfItFits(input: RunSpecInput, { steps }: Scope): Promise<void> {
-  const carried = await carry();
-  const next: RunSpecInput = { ...input, continued: { steps, carried } };
-  if (utf8Length(JSON.stringify(next)) <= continuedInputBytes) await continueWith<typeof runSpec>([next]);
+async function continueIfItFits(input: RunSpecInput, { steps }: Scope, next: number): Promise<void> {
+  const carried = await carryIfItFits();
+  if (carried === undefined) return;
+  const args: RunSpecInput = { ...input, continued: { steps, next, carried } };
+  if (utf8Length(JSON.stringify(args)) <= continuedInputBytes) await continueWith<typeof runSpec>([args]);
   goOn();
+}
+
+async function carryIfItFits(): Promise<Carried | undefined> {
+  try {
+    return await carry();
+  } catch (error) {
+    const isTooLarge =
+      error instanceof ApplicationFailure && error.type === ('carry_too_large' satisfies FailureCode);
+    if (isTooLarge) return undefined;
+    throw error;
+  }
 }
 
 async function runStep(step: Step, context: Context): Promise<StepEnd> {
   if ('approval' in step) return approvalStep(step, context);
   if (step.before === undefined) return { output: await plainStep(step, context) };
-  const proposal = { tool: step.tool, arguments: step.with ?? {}, ...step.before.approve };
-  const end = await openGate(step.id, { phase: 'before', ...proposal, ...context }, asItEnded);
+  const proposal = { ...step.before.approve, tool: step.tool, arguments: step.with ?? {} };
+  const end = await openGate(step.id, { ...proposal, phase: 'before', ...context }, asItEnded);
   return endStep(end, () => performApproved(end));
 }
 
@@ -97,7 +111,7 @@ export async function performApproved({ case: frozen, grant }: GateEnd): Promise
 }
 
 async function approvalStep(step: ApprovalStep, context: Context): Promise<StepEnd> {
-  const end = await openGate(step.id, { phase: 'step', ...step.approval, ...context }, asItEnded);
+  const end = await openGate(step.id, { ...step.approval, phase: 'step', ...context }, asItEnded);
   return endStep(end, () => Promise.resolve({ approved: true }));
 }
 
@@ -182,6 +196,33 @@ function startProblem(input: unknown): string | undefined {
       return `spec: step "${step['id']}" is neither a tool nor an approval step`;
   }
   return undefined;
+}
+
+/** What was not looked for at first; a run that went on with it replays as it was. */
+function laterStartProblem({ spec, continued }: RunSpecInput): string | undefined {
+  const problem = stepsProblem(spec['steps'] as unknown as Step[]) ?? continuedProblem(continued);
+  return problem !== undefined && patched('2026-11-30-check-steps-at-start') ? problem : undefined;
+}
+
+function stepsProblem(steps: readonly Step[]): string | undefined {
+  const ids = new Set<string>();
+  for (const [index, { id, ...step }] of steps.entries()) {
+    const problem = stepIdProblem(id);
+    if (problem !== undefined) return `spec: steps[${index}]: ${problem}`;
+    if (ids.has(id)) return `spec: steps[${index}]: the id "${id}" is used by an earlier step; rename one`;
+    ids.add(id);
+    if (!('tool' in step) || step.before === undefined) continue;
+    if (!isRecord(step.before) || !isRecord(step.before.approve)) {
+      return `spec: step "${id}": before must be {approve: {…}}`;
+    }
+  }
+  return undefined;
+}
+
+function continuedProblem(continued: unknown): string | undefined {
+  if (continued === undefined) return undefined;
+  if (isRecord(continued) && isRecord(continued['carried']) && isRecord(continued['steps'])) return undefined;
+  return 'continued is what an execution hands to its next one; leave it out of a start';
 }
 
 function isActor(value: unknown): value is Actor {

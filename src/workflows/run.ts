@@ -6,6 +6,7 @@ import {
   ApplicationFailure,
   defineQuery,
   defineSignal,
+  patched,
   setHandler,
   workflowInfo,
   type CancellationScope,
@@ -17,7 +18,7 @@ import type { Decision } from '../core/decision.ts';
 import type { FailureCode } from '../core/failures.ts';
 import { judgeDelivery, type Delivery, type GateView, type RunPlace } from '../core/gate-state.ts';
 import { memoFields, queryNames, signalNames } from '../core/names.ts';
-import { nameProblem, nthUse, positionProblem } from '../core/position.ts';
+import { childProblem, nameProblem, nthUse, positionProblem, type NameUse } from '../core/position.ts';
 import { readSignal, type RawPayload } from '../core/signal.ts';
 import type { Receipt, RefusalCode } from '../core/verdict.ts';
 
@@ -49,7 +50,7 @@ export interface Run extends RunPlace {
   gates: Map<string, OpenGate>;
   receipts: Map<string, Receipt>;
   /** how often a name was used, and whether its last use is still open */
-  names: Map<string, { uses: number; open: boolean }>;
+  names: Map<string, NameUse & { open: boolean }>;
   /** by name */
   resumed: Map<string, ResumedGate>;
   /**
@@ -151,9 +152,10 @@ function chainProblem({ root }: Run, carried: Carried | undefined): string | und
 
 /**
  * Takes a name for a new position: `name`, then `name#2`, … A name that the system makes may hold what
- * people's may not (`pay#2/in-doubt`). @throws ApplicationFailure for a bad or open name
+ * people's may not (`pay#2/in-doubt`). @throws ApplicationFailure for a bad or open name, and for one whose keys
+ * could be those of a child run
  */
-export function takePosition(run: Run, name: string, isSystemName = false): string {
+export function takePosition(run: Run, name: string, kind?: 'system' | 'child'): string {
   const idProblem = workflowIdProblem(run.workflowId);
   if (idProblem !== undefined) throw failure('invalid_start', idProblem);
   const use = run.names.get(name) ?? { uses: 0, open: false };
@@ -166,9 +168,15 @@ export function takePosition(run: Run, name: string, isSystemName = false): stri
   }
   const position = nthUse(name, use.uses + 1);
   const whole = run.prefix === undefined ? position : `${run.prefix}/${position}`;
-  const problem = (isSystemName ? undefined : nameProblem(name)) ?? positionProblem(whole);
+  const problem = (kind === 'system' ? undefined : nameProblem(name)) ?? positionProblem(whole);
   if (problem !== undefined) throw failure('invalid_name', `position ${JSON.stringify(name)}: ${problem}`);
-  run.names.set(name, { uses: use.uses + 1, open: true });
+  const shared = kind === 'system' ? undefined : childProblem(run.names, name, kind === 'child');
+  // a run that did it before this was refused replays as it was
+  if (shared !== undefined && patched('2026-11-30-no-names-below-child-runs')) {
+    throw failure('duplicate_position', `position ${shared}`);
+  }
+  const isChild = use.isChild === true || (kind === 'child' && use.uses === 0);
+  run.names.set(name, { uses: use.uses + 1, open: true, ...(isChild ? { isChild } : {}) });
   return position;
 }
 

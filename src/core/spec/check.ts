@@ -2,10 +2,11 @@
 // problems at once, each at a path. What is accepted goes on exactly as written.
 import type { Json, JsonObject } from '../json.ts';
 import { type JsonPath, printable, quoted } from '../json-value.ts';
+import { stepIdProblem } from '../position.ts';
 import { type SpecTool, toolFacts } from './hash.ts';
 import { inputSchemaIssues } from './input.ts';
 import { pathText, valueAt } from './path.ts';
-import { type SpecIssue, shapeIssues, stepIdProblem } from './shape.ts';
+import { type SpecIssue, shapeIssues } from './shape.ts';
 import type { Spec } from './spec.ts';
 import { referencesIn } from './template-syntax.ts';
 

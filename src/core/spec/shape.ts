@@ -5,7 +5,7 @@ import { z } from 'zod';
 import { durationRule, parseDuration } from '../duration.ts';
 import type { Json } from '../json.ts';
 import { type JsonPath, quoted } from '../json-value.ts';
-import { nameProblem } from '../position.ts';
+import { nameProblem, stepIdProblem } from '../position.ts';
 import { shown, typeNames, valueAt } from './path.ts';
 
 /** One thing wrong with a spec, at a key or at a value. */
@@ -74,17 +74,6 @@ function stepIssues(step: Json, path: JsonPath): SpecIssue[] {
     return [{ path: [...path, other], at: 'key', message: `a step has ${kind} or ${other}, not both` }];
   }
   return issuesOf(stepKinds[kind], step, path);
-}
-
-/** Why `id` cannot be a step's id, which is its position in the run; undefined when it can. */
-export function stepIdProblem(id: string): string | undefined {
-  const problem = nameProblem(id);
-  if (problem !== undefined) return problem;
-  // As a key of the run's outputs it would set their prototype.
-  if (id === '__proto__') return 'the id "__proto__" cannot be used; rename the step';
-  return id.split('/').at(-1) === 'in-doubt'
-    ? 'the part "in-doubt" at the end is countersign\'s own; rename the step'
-    : undefined;
 }
 
 function specNameProblem(name: string): string | undefined {

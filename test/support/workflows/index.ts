@@ -6,3 +6,5 @@ export * from '../../../src/workflows/index.ts';
 export * from './own.ts';
 // eslint-disable-next-line no-restricted-syntax -- the same
 export * from './carried.ts';
+// eslint-disable-next-line no-restricted-syntax -- the same
+export * from './names.ts';
