@@ -22,7 +22,8 @@ async function rowOf(memo: Record<string, unknown>, more: Record<string, unknown
     ...{ execution: { workflowId: 'r1', runId: root }, type: { name: 'runSpec' }, status: 1 },
     ...{ memo: { fields }, startTime: { seconds: 1_800_000_000 }, ...more },
   };
-  return runRow(await describeExecution(client, info as unknown as ExecutionInfo), undefined);
+  const run = await describeExecution(client, info as unknown as ExecutionInfo);
+  return { ...runRow(run, undefined), kept: run.approvals.map(({ position }) => position) };
 }
 
 const oddMemos: Record<string, [field: string, value: unknown]> = {
@@ -42,6 +43,7 @@ for (const [what, [field, value]] of Object.entries(oddMemos)) {
   test(`a memo field with ${what} is no approval, and the others of its run stay`, async () => {
     const good = { state: 'pending', phase: 'before', expiresAt: 1_800_000_000_000 };
     const row = await rowOf({ [field]: value, 'approval/good': good });
+    assert.deepEqual(row.kept, ['good']);
     assert.deepEqual(
       row.pendingApprovals.map(({ position, expiresAt }) => [position, expiresAt]),
       [['good', '2027-01-15T08:00:00.000Z']],
