@@ -7,7 +7,6 @@ import {
   type SearchAttributePair,
 } from '@temporalio/common';
 import {
-  isGrpcServiceError,
   ServiceError,
   WorkflowExecutionAlreadyStartedError,
   WorkflowNotFoundError,
@@ -41,6 +40,7 @@ import type { RequestApprovalInput, RunSpecInput } from './core/recording.ts';
 import { readSignal } from './core/signal.ts';
 import { decodeKnown, decodeTrail } from './core/trail.ts';
 import type { Receipt } from './core/verdict.ts';
+import { grpc, grpcCode, isNotKept } from './grpc-status.ts';
 import { readChain } from './history.ts';
 import { describeExecution, type ExecutionInfo } from './run-description.ts';
 
@@ -109,7 +109,7 @@ export function createClient(options: ClientOptions): CountersignClient {
           const taskRunning = Number(raw.pendingWorkflowTask?.state ?? 0) === startedTask;
           return taskRunning ? { ...run, taskRunning } : run;
         } catch (error) {
-          if (error instanceof WorkflowNotFoundError) return undefined;
+          if (isNotKept(error)) return undefined;
           throw error;
         }
       }),
@@ -259,7 +259,7 @@ async function lengthOf(handle: WorkflowHandle): Promise<number> {
   try {
     return (await handle.describe()).historyLength;
   } catch (error) {
-    if (error instanceof WorkflowNotFoundError) return 0;
+    if (isNotKept(error)) return 0;
     throw error;
   }
 }
@@ -312,20 +312,6 @@ function keyword(name: string, value: string): SearchAttributePair {
     key: defineSearchAttributeKey(name, SearchAttributeType.KEYWORD),
     value: value.slice(0, keywordLimit),
   };
-}
-
-// gRPC status codes (grpc.github.io/grpc/core/md_doc_statuscodes.html)
-const grpc = {
-  cancelled: 1,
-  deadlineExceeded: 4,
-  resourceExhausted: 8,
-  failedPrecondition: 9,
-  unavailable: 14,
-};
-
-function grpcCode(error: unknown): number | undefined {
-  const cause = error instanceof ServiceError ? error.cause : error;
-  return isGrpcServiceError(cause) ? cause.code : undefined;
 }
 
 /** A query without a poller fails at once, or waits out its deadline. */

@@ -1,11 +1,12 @@
 // Turns the histories of a chain of Temporal executions into what the trail decoder reads. It follows
 // continue-as-new and reset back to the first execution that the server still keeps.
-import { WorkflowNotFoundError, type Client, type WorkflowHandle } from '@temporalio/client';
+import type { Client, WorkflowHandle } from '@temporalio/client';
 import type { Payload, PayloadCodec } from '@temporalio/common';
 import type { Execution, FailureInfo, HistoryEvent } from './core/history-event.ts';
 import type { Json } from './core/json.ts';
 import { memoFields } from './core/names.ts';
 import type { RawPayload } from './core/signal.ts';
+import { isNotKept } from './grpc-status.ts';
 
 type History = Awaited<ReturnType<WorkflowHandle['fetchHistory']>>;
 type ProtoEvent = NonNullable<History['events']>[number];
@@ -26,7 +27,7 @@ export async function readChain(client: Client, workflowId: string, last?: strin
   let cutAfter: number | undefined;
   while (runId !== undefined && chain.length < longestChain) {
     const events = await readEvents(client, workflowId, runId);
-    if (events === undefined) break;
+    if (events === undefined) return withCopies(chain);
     const reset = events.findLast((event) => event.type === 'reset');
     const copied = reset === undefined ? undefined : reset.eventId - 1;
     const lost = cutAfter === undefined ? [] : await readContinuations(client, workflowId, events);
@@ -43,6 +44,13 @@ export async function readChain(client: Client, workflowId: string, last?: strin
     runId = reset?.baseRunId ?? started?.continuedRunId;
   }
   return chain;
+}
+
+/** What the first was reset from is not kept any more: what it copied from there is all there is of it. */
+function withCopies([first, ...rest]: readonly Execution[]): Execution[] {
+  if (first === undefined) return [];
+  const { copied: _, ...whole } = first;
+  return [whole, ...rest];
 }
 
 /** The executions that had continued one that a reset cut: with it, all that they did was cut off. */
@@ -71,7 +79,7 @@ async function currentRunId(client: Client, workflowId: string): Promise<string 
   try {
     return (await client.workflow.getHandle(workflowId).describe()).runId;
   } catch (error) {
-    if (error instanceof WorkflowNotFoundError) return undefined;
+    if (isNotKept(error)) return undefined;
     throw error;
   }
 }
@@ -83,7 +91,7 @@ async function readEvents(client: Client, workflowId: string, runId: string) {
     for (const codec of payloadCodecs.toReversed()) await decodePayloads(history, codec);
     return withKnownTimes(history.events ?? []);
   } catch (error) {
-    if (error instanceof WorkflowNotFoundError) return undefined;
+    if (isNotKept(error)) return undefined;
     throw error;
   }
 }

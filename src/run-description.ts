@@ -2,9 +2,9 @@
 // from the memo. Needs no worker.
 import { defaultPayloadConverter } from '@temporalio/common';
 import type { Client, WorkflowExecutionDescription } from '@temporalio/client';
-import { approvalKey } from './core/approval-key.ts';
-import type { ApprovalMemo } from './core/case.ts';
+import { approvalKeyOf } from './core/approval-key.ts';
 import { memoFields, searchAttributes } from './core/names.ts';
+import { isMemo } from './core/record-shape.ts';
 import type { ApprovalEntry, CloseStatus, RunDescription } from './countersign-client.ts';
 
 export type ExecutionInfo = NonNullable<WorkflowExecutionDescription['raw']['workflowExecutionInfo']>;
@@ -52,10 +52,12 @@ function handedDownRoot(info: ExecutionInfo, given: unknown): string | undefined
   return typeof root === 'string' ? root : undefined;
 }
 
-function approvalEntry(field: string, value: unknown, workflowId: string, root: string): ApprovalEntry[] {
-  if (!field.startsWith(memoFields.approvalPrefix) || typeof value !== 'object' || value === null) return [];
+/** None where it is not one of ours: anyone may write a memo, and one field must not hide the run. */
+function approvalEntry(field: string, memo: unknown, workflowId: string, root: string): ApprovalEntry[] {
+  if (!field.startsWith(memoFields.approvalPrefix) || !isMemo(memo)) return [];
   const position = field.slice(memoFields.approvalPrefix.length);
-  return [{ position, key: approvalKey({ workflowId, position, root }), memo: value as ApprovalMemo }];
+  const key = approvalKeyOf({ workflowId, position, root });
+  return key === undefined ? [] : [{ position, key, memo }];
 }
 
 async function decodeFields(client: Client, fields: Record<string, Payload> | null | undefined) {

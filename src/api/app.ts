@@ -10,6 +10,7 @@ import { printable } from '../core/json-value.ts';
 import { createDecider } from './decide.ts';
 import type { ApiDeps, ApiEnv } from './deps.ts';
 import { dropCredentials } from './hook-headers.ts';
+import { createSkipOdd } from './odd-runs.ts';
 import { ApiProblem, problemResponse, temporalUnavailable } from './problem.ts';
 import { approvalRoutes } from './routes/approvals.ts';
 import { decidedRoutes } from './routes/decided.ts';
@@ -39,7 +40,12 @@ export function buildApp(deps: ApiDeps): OpenAPIHono<ApiEnv> {
     c.res.headers.set('x-content-type-options', 'nosniff');
   });
   app.openAPIRegistry.registerComponent('securitySchemes', 'bearer', { type: 'http', scheme: 'bearer' });
-  const context = { deps, decider: createDecider(deps), startOnce: createStartDesk(deps.client) };
+  const context = {
+    deps,
+    decider: createDecider(deps),
+    startOnce: createStartDesk(deps.client),
+    skipOdd: createSkipOdd(deps.log),
+  };
   healthRoutes(app, context);
   runRoutes(app, context);
   approvalRoutes(app, context);

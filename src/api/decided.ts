@@ -5,6 +5,7 @@ import type { TrailFact } from '../core/trail-fact.ts';
 import { caseView } from './approval-view.ts';
 import type { ApiDeps } from './deps.ts';
 import { gateOf, type GateRecord } from './gate-record.ts';
+import type { SkipOdd } from './odd-runs.ts';
 import { isPending } from './run-view.ts';
 import type { DecisionRow } from './schemas.ts';
 
@@ -13,13 +14,16 @@ const trailsAtOnce = 4;
 
 export async function decidedIn(
   { client, baseUrl }: Pick<ApiDeps, 'client' | 'baseUrl'>,
+  skipOdd: SkipOdd,
   runs: readonly RunDescription[],
 ): Promise<DecisionRow[]> {
   const rows: DecisionRow[] = [];
   const queue = runs.filter(({ approvals }) => approvals.some((entry) => !isPending(entry)));
   const read = async () => {
     for (let run = queue.shift(); run !== undefined; run = queue.shift()) {
-      rows.push(...decidedInTrail(run, await client.readTrail(run.runId), baseUrl));
+      const one = run;
+      const decided = async () => decidedInTrail(one, await client.readTrail(one.runId), baseUrl);
+      rows.push(...((await skipOdd(one, decided)) ?? []));
     }
   };
   await Promise.all(Array.from({ length: trailsAtOnce }, read));

@@ -9,6 +9,7 @@ import type { HookTrigger } from '../triggers.ts';
 import type { Principal } from './auth.ts';
 import type { Decider } from './decide.ts';
 import type { SweepOptions } from './fact-sweep.ts';
+import type { SkipOdd } from './odd-runs.ts';
 import type { StartDesk } from './start-once.ts';
 
 /** The specs that can be started by name. */
@@ -65,4 +66,5 @@ export interface ApiContext {
   deps: ApiDeps;
   decider: Decider;
   startOnce: StartDesk;
+  skipOdd: SkipOdd;
 }

@@ -7,6 +7,7 @@ import { TemporalUnavailableError, type RunDescription } from '../countersign-cl
 import type { ApiDeps } from './deps.ts';
 import { compareFacts, type FactOfRun } from './fact-order.ts';
 import { closeLagMs, lookAtRuns } from './look-at-runs.ts';
+import type { SkipOdd } from './odd-runs.ts';
 
 export interface HandedFact extends FactOfRun {
   /** its run was in no list when facts like it were handed out: it comes now, and is no place to go on from */
@@ -20,7 +21,7 @@ export interface SweepOptions {
   pauseMs?: number;
 }
 
-type SweepDeps = Pick<ApiDeps, 'client' | 'log' | 'now' | 'allEvents'>;
+type SweepDeps = Pick<ApiDeps, 'client' | 'log' | 'now' | 'allEvents'> & { skipOdd: SkipOdd };
 
 /** What is known of one execution. */
 interface Watched {
@@ -50,7 +51,7 @@ export function startSweep(
   hand: (facts: readonly HandedFact[]) => void,
   signal: AbortSignal,
 ): Sweep {
-  const { client, log, now } = deps;
+  const { client, log, now, skipOdd } = deps;
   const { holdMs, pauseMs } = { ...defaults, ...deps.allEvents };
   const startedAt = now() - holdMs;
   const watched = new Map<string, Watched>();
@@ -80,7 +81,7 @@ export function startSweep(
 
   async function sweep(): Promise<void> {
     const sweptAt = now();
-    await lookAtRuns(client, closedSince, (run) => look(run, sweptAt));
+    await lookAtRuns(client, closedSince, (run) => skipOdd(run, () => look(run, sweptAt)));
     closedSince = sweptAt;
     for (const [id, { seenAt, isOver }] of watched) {
       const forgotten = sweptAt - seenAt > (isOver ? 2 * closeLagMs : forgetAfterMs);

@@ -9,8 +9,11 @@ import { defaultHeartbeatMs } from './event-stream.ts';
 import { compareFacts, compareKeys, eventIdOf, keyOf, type FactKey, type FactOfRun } from './fact-order.ts';
 import { startSweep, type HandedFact, type Sweep } from './fact-sweep.ts';
 import { lookAtRuns } from './look-at-runs.ts';
+import type { SkipOdd } from './odd-runs.ts';
 
-type FollowDeps = Pick<ApiDeps, 'client' | 'log' | 'now' | 'allEvents' | 'heartbeatMs'>;
+type FollowDeps = Pick<ApiDeps, 'client' | 'log' | 'now' | 'allEvents' | 'heartbeatMs'> & {
+  skipOdd: SkipOdd;
+};
 
 interface Listener {
   waiting: HandedFact[];
@@ -144,7 +147,7 @@ async function* catchUp(
 
 /** The first of them, so that a listener that was away for a month costs no more memory than others. */
 async function collect(
-  { client }: FollowDeps,
+  { client, skipOdd }: FollowDeps,
   from: FactKey,
   until: number,
   signal: AbortSignal,
@@ -153,7 +156,7 @@ async function collect(
   let bound: FactOfRun | undefined;
   await lookAtRuns(client, from.time, async (run) => {
     if (signal.aborted) return;
-    const read = await client.readFacts(run, 0);
+    const read = await skipOdd(run, () => client.readFacts(run, 0));
     for (const one of read?.facts ?? []) {
       const fact = { ...one, run };
       const isWanted = bound === undefined || compareFacts(fact, bound) < 0;

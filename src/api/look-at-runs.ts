@@ -20,7 +20,7 @@ export const closeLagMs = 60_000;
 export async function lookAtRuns(
   client: Pick<CountersignClient, 'listChanged'>,
   closedSince: number,
-  look: (run: RunDescription) => Promise<void>,
+  look: (run: RunDescription) => Promise<unknown>,
 ): Promise<void> {
   let cursor: string | undefined;
   do {

@@ -52,6 +52,15 @@ export function approvalKey({ workflowId, position, root }: GateAddress): string
   return join(workflowId, position, suffix);
 }
 
+/** For an address that somebody else wrote: undefined where it can have no key. Never throws. */
+export function approvalKeyOf(address: { [Part in keyof GateAddress]: unknown }): string | undefined {
+  const { workflowId, position, root } = address;
+  if (workflowIdProblem(workflowId) !== undefined || positionProblem(position) !== undefined)
+    return undefined;
+  if (typeof root !== 'string' || rootSuffixOf(root) === undefined) return undefined;
+  return approvalKey(address as GateAddress);
+}
+
 /** The gate that a key names, or undefined when the text is no key. Never throws. */
 export function parseApprovalKey(key: unknown): ParsedApprovalKey | undefined {
   if (typeof key !== 'string' || key.length > maxApprovalKeyLength) return undefined;

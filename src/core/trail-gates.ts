@@ -8,6 +8,7 @@ import type { FailureInfo, HistoryEvent } from './history-event.ts';
 import type { Json } from './json.ts';
 import { utf8Length } from './json-value.ts';
 import { memoFields } from './names.ts';
+import { gatesIn, isTime } from './record-shape.ts';
 import { readSignal } from './signal.ts';
 import type { DecisionFact, FactBody } from './trail-fact.ts';
 import type { Emit } from './trail.ts';
@@ -75,7 +76,7 @@ export function createTrailGates(place: RunPlace, emit: Emit, carried: readonly 
 
     /** The execution before is not kept any more: what it carried is all there is of its gates. */
     takeOver(event: HistoryEvent, carried: Carried): void {
-      for (const { view, frozen, end, queue = [] } of carried.gates) {
+      for (const { view, frozen, end, queue = [] } of gatesIn(carried)) {
         const asked = frozen ?? end?.case;
         if (asked !== undefined) this.open(event, asked, view);
         else gates.set(view.key, { ...view, queue: [] });
@@ -177,7 +178,7 @@ export function createTrailGates(place: RunPlace, emit: Emit, carried: readonly 
       const gate = [...gates.values()].find((one) => one.position === position && one.state === 'pending');
       if (gate === undefined) return;
       gate.state = memo.state;
-      gate.settlement = { state: memo.state, at: memo.at ?? event.at };
+      gate.settlement = { state: memo.state, at: isTime(memo.at) ? memo.at : event.at };
       const type = memo.state === 'expired' ? 'approval_expired' : 'approval_cancelled';
       emit(event, { type, key: gate.key }, position);
       settle(event, gate);

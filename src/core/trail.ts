@@ -1,15 +1,8 @@
 // Decodes the trail: the ordered facts of a run, from the history of its whole chain. It walks the events
 // as the workflow saw them (a task's signals come before everything else of the task) and judges with the
 // same pure functions, so it derives what no event says. `seq` is dense and only ever grows at the end.
-import type {
-  CaseRecord,
-  EffectRecord,
-  PerformInput,
-  PreparedRecord,
-  SpecRef,
-  VerdictRecord,
-} from './case.ts';
-import { approvalKey } from './approval-key.ts';
+import type { EffectRecord, PerformInput, SpecRef } from './case.ts';
+import { approvalKeyOf } from './approval-key.ts';
 import { findCarried } from './carried.ts';
 import { isClearFailure } from './failures.ts';
 import type { RunPlace } from './gate-state.ts';
@@ -17,6 +10,7 @@ import type { Execution, FailureInfo, HistoryEvent } from './history-event.ts';
 import type { Json, JsonObject } from './json.ts';
 import { activityNames, keyInSummary, memoFields, signalNames, workflowTypes } from './names.ts';
 import { idempotencyKey } from './position.ts';
+import { isCase, isPerformInput, isVerdict } from './record-shape.ts';
 import type { FactBody, KnownFact, TrailFact, Trigger } from './trail-fact.ts';
 import { createTrailGates, type TrailGate, type TrailGates } from './trail-gates.ts';
 import type { Actor } from './verdict.ts';
@@ -151,12 +145,12 @@ function runStarted(walk: Walk, event: Started): void {
   if (walk.isOldest) emit(event, startedFact(event));
   const carried = walk.isOldest ? findCarried(input, place.root) : undefined;
   if (carried !== undefined) gates.takeOver(event, carried);
-  const asked = isObject(input) ? input['case'] : undefined;
-  if (workflowType !== workflowTypes.requestApproval || !isObject(asked)) return;
+  const asked: unknown = isObject(input) ? input['case'] : undefined;
+  // whoever may start a workflow can give it anything
+  if (workflowType !== workflowTypes.requestApproval || !isCase(asked)) return;
+  const key = approvalKeyOf({ ...place, position: asked.position });
   // frozen by the API: open from the first event
-  const frozen = asked as unknown as CaseRecord;
-  const key = approvalKey({ workflowId: place.workflowId, position: frozen.position, root: place.root });
-  gates.open(event, { ...frozen, key, root: place.root });
+  if (key !== undefined) gates.open(event, { ...asked, key, root: place.root });
 }
 
 function startedFact({ input, workflowType, ...event }: Started): FactBody {
@@ -168,8 +162,8 @@ function startedFact({ input, workflowType, ...event }: Started): FactBody {
     type: 'run_started',
     ...(input['input'] === undefined ? {} : { input: input['input'] }),
     trigger: isTrigger(input['trigger']) ? input['trigger'] : trigger,
-    ...(input['startedBy'] === undefined ? {} : { startedBy: input['startedBy'] as unknown as Actor }),
-    ...(input['specRef'] === undefined ? {} : { spec: input['specRef'] as unknown as SpecRef }),
+    ...(isObject(input['startedBy']) ? { startedBy: input['startedBy'] as unknown as Actor } : {}),
+    ...(isObject(input['specRef']) ? { spec: input['specRef'] as unknown as SpecRef } : {}),
   };
 }
 
@@ -196,19 +190,24 @@ function notRecorded(
 
 function recorded(walk: Walk, event: HistoryEvent, activityType: string, result: Json | undefined): void {
   // A user's own activity may answer anything: only our types count, and only what this version knows.
-  const record = result as { v?: number; kind?: string } | null | undefined;
-  if (record?.v !== 1) return;
+  const record = isObject(result) ? result : {};
+  if (record['v'] !== 1) return;
+  const { kind, position } = record;
   const { freezeCase, prepareStep, admitDecision } = activityNames;
-  if (activityType === freezeCase && record.kind === 'case') {
-    const frozen = record as CaseRecord;
+  if (activityType === freezeCase && kind === 'case') {
+    const frozen: unknown = record;
+    if (!isCase(frozen) || typeof frozen.key !== 'string') return;
     if (walk.isSpecRun && frozen.phase !== 'in-doubt') {
       walk.emit(event, { type: 'step_started' }, frozen.position);
     }
     walk.gates.open(event, frozen);
-  } else if (activityType === prepareStep && record.kind === 'prepared') {
-    if (walk.isSpecRun) walk.emit(event, { type: 'step_started' }, (record as PreparedRecord).position);
-  } else if (activityType === admitDecision && record.kind === 'verdict') {
-    const verdict = record as VerdictRecord;
+  } else if (activityType === prepareStep && kind === 'prepared') {
+    if (walk.isSpecRun && typeof position === 'string') {
+      walk.emit(event, { type: 'step_started' }, position);
+    }
+  } else if (activityType === admitDecision && kind === 'verdict') {
+    const verdict: unknown = record;
+    if (!isVerdict(verdict)) return;
     const ended = walk.gates.verdict(event, verdict);
     if (!walk.isSpecRun || ended === undefined) return;
     if (ended.state === 'approved' && ended.phase === 'step') {
@@ -245,8 +244,8 @@ function activity(walk: Walk, event: HistoryEvent): void {
 }
 
 function effectStarted(walk: Walk, event: HistoryEvent, raw: Json): void {
-  if (!isObject(raw) || raw['v'] !== 1) return;
-  const input = raw as unknown as PerformInput;
+  const input: unknown = raw;
+  if (!isPerformInput(input)) return;
   const { position, root, prefix, tool, payloadHash } = input;
   const key = idempotencyKey(root, position, prefix);
   walk.effects.set(event.eventId, { input, key, attempts: 1 });

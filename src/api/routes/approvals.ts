@@ -70,7 +70,10 @@ type Filter = {
   run?: string | undefined;
 };
 
-export function approvalRoutes(app: OpenAPIHono<ApiEnv>, { deps, startOnce, decider }: ApiContext): void {
+export function approvalRoutes(
+  app: OpenAPIHono<ApiEnv>,
+  { deps, startOnce, decider, skipOdd }: ApiContext,
+): void {
   const { client, baseUrl } = deps;
   const requestApproval = createRequester(deps, startOnce);
   const auth = bearerAuth(deps);
@@ -80,9 +83,12 @@ export function approvalRoutes(app: OpenAPIHono<ApiEnv>, { deps, startOnce, deci
     const { limit, cursor, ...filter } = c.req.valid('query');
     const pageSize = limit === undefined ? maxPageSize : Number(limit);
     const page = await runsOf(client, filter, { pageSize, ...readCursor(cursor, filter) });
-    const approvals = page.runs
-      .filter((run) => maySee(c.get('principal'), run))
-      .flatMap((run) => run.approvals.map((entry) => approvalRow(run, entry, setting())))
+    const seen = page.runs.filter((run) => maySee(c.get('principal'), run));
+    const rows = await Promise.all(
+      seen.map((run) => skipOdd(run, () => run.approvals.map((entry) => approvalRow(run, entry, setting())))),
+    );
+    const approvals = rows
+      .flatMap((ofRun) => ofRun ?? [])
       .filter((row) => fits(row, filter))
       .filter(({ state, key }) => state !== 'pending' || !decider.settledLately(key));
     return c.json({ approvals, ...cursorMember(page.cursor, filter) }, 200);

@@ -22,7 +22,7 @@ const list = createRoute({
   },
 });
 
-export function decidedRoutes(app: OpenAPIHono<ApiEnv>, { deps }: ApiContext): void {
+export function decidedRoutes(app: OpenAPIHono<ApiEnv>, { deps, skipOdd }: ApiContext): void {
   const { client, baseUrl } = deps;
 
   app.openapi({ ...list, middleware: [bearerAuth(deps)] as const }, async (c) => {
@@ -35,7 +35,7 @@ export function decidedRoutes(app: OpenAPIHono<ApiEnv>, { deps }: ApiContext): v
       ...readCursor(cursor, filters),
     });
     const runs = page.runs.filter((run) => maySee(c.get('principal'), run));
-    const decisions = await decidedIn(deps, runs);
+    const decisions = await decidedIn(deps, skipOdd, runs);
     const next = cursorMember(page.cursor, filters);
     c.header('vary', 'accept');
     if (next.cursor !== undefined) {

@@ -40,9 +40,9 @@ const allEvents = createRoute({
   },
 });
 
-export function eventRoutes(app: OpenAPIHono<ApiEnv>, { deps }: ApiContext): void {
+export function eventRoutes(app: OpenAPIHono<ApiEnv>, { deps, skipOdd }: ApiContext): void {
   const { client, heartbeatMs } = deps;
-  const followAll = createFollowAll(deps);
+  const followAll = createFollowAll({ ...deps, skipOdd });
   const beat = heartbeatMs === undefined ? {} : { heartbeatMs };
 
   app.openapi({ ...events, middleware: [bearerAuth(deps)] as const }, async (c) => {

@@ -68,7 +68,7 @@ const trail = createRoute({
   },
 });
 
-export function runRoutes(app: OpenAPIHono<ApiEnv>, { deps, startOnce }: ApiContext): void {
+export function runRoutes(app: OpenAPIHono<ApiEnv>, { deps, startOnce, skipOdd }: ApiContext): void {
   const { client, baseUrl } = deps;
   const startRun = createStarter(deps, startOnce);
   const auth = bearerAuth(deps);
@@ -119,14 +119,10 @@ export function runRoutes(app: OpenAPIHono<ApiEnv>, { deps, startOnce }: ApiCont
       pageSize: limit === undefined ? maxPageSize : Number(limit),
       ...readCursor(cursor, filters),
     });
-    const runs = page.runs.filter((run) => maySee(c.get('principal'), run));
-    return c.json(
-      {
-        runs: runs.map((run) => runRow(run, baseUrl)),
-        ...cursorMember(page.cursor, filters),
-      },
-      200,
-    );
+    const seen = page.runs.filter((run) => maySee(c.get('principal'), run));
+    const rows = await Promise.all(seen.map((run) => skipOdd(run, () => runRow(run, baseUrl))));
+    const runs = rows.filter((row) => row !== undefined);
+    return c.json({ runs, ...cursorMember(page.cursor, filters) }, 200);
   });
 
   app.openapi({ ...read, middleware: [auth] as const }, async (c) => {
