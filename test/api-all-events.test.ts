@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { ApiDeps } from '../src/api/deps.ts';
 import { createFollowAll } from '../src/api/follow-all.ts';
+import { createSkipOdd, type SkipOdd } from '../src/api/odd-runs.ts';
 import { createApiHarness, serveApp } from './support/api-harness.ts';
 import { listen, type HeardEvent } from './support/event-listener.ts';
 import { eventually } from './support/eventually.ts';
@@ -172,9 +173,14 @@ test('a listener that does not read is let go when it is 10,000 facts behind, an
       return Promise.resolve({ facts, historyLength: run.historyLength });
     },
   };
-  const deps = { client, log: () => undefined, now: Date.now, ...quick } as unknown as ApiDeps;
+  const log = (): void => undefined;
+  const deps = { client, log, skipOdd: createSkipOdd(log), now: Date.now, ...quick };
   const gone = new AbortController();
-  const events = createFollowAll(deps)(undefined, () => true, gone.signal);
+  const events = createFollowAll(deps as unknown as ApiDeps & { skipOdd: SkipOdd })(
+    undefined,
+    () => true,
+    gone.signal,
+  );
   await events.next(); // its place; from here on it reads nothing
   // the only listener: with it the sweep ends
   await eventually(
