@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { nodeArguments } from '../test/support/processes.ts';
 
-/** A file that takes this long hangs; the slowest takes about a minute on two cores. */
+/** A file that takes this long hangs; the slowest takes two or three minutes on two cores. */
 const fileTimeoutMs = 900_000;
 /** Server tests wait more than they compute: two at a time even on one core; more than four share one server badly. */
 const concurrency = Math.min(4, Math.max(2, availableParallelism()));
