@@ -16,7 +16,7 @@ const receipt = (decisionId: string, verdict: Receipt['verdict'] = 'accepted'): 
 });
 
 test('without a worker a decision is 202, and its Location says later what became of it', async () => {
-  const { call, fake, approve, reject } = createApiHarness();
+  const { call, fake, approve, reject } = createApiHarness({ receiptBudgetMs: 20 });
   const { key, hash } = fake.ask({ runId: 'r1' });
   fake.control.workers = 'down';
   const first = await approve(key, hash);
@@ -70,7 +70,7 @@ test('a hand-sent decision with any text as its id has an address too', async ()
 });
 
 test('a refused decision that was sent again is 202 until it is judged again', async () => {
-  const { call, fake, approve } = createApiHarness();
+  const { call, fake, approve } = createApiHarness({ receiptBudgetMs: 20 });
   const { key, hash } = fake.ask({ runId: 'r1' });
   fake.control.refuseWith = 'spec_changed';
   const refused = await approve(key, hash);
@@ -84,7 +84,7 @@ test('a refused decision that was sent again is 202 until it is judged again', a
 });
 
 test('the same person’s second, equal decision is told as the first, by its address too', async () => {
-  const { call, fake, approve } = createApiHarness();
+  const { call, fake, approve } = createApiHarness({ receiptBudgetMs: 20 });
   const { key, hash } = fake.ask({ runId: 'r1' });
   fake.control.workers = 'down';
   const one = await approve(key, hash, { headers: { 'idempotency-key': '1' } });
@@ -108,7 +108,7 @@ test('a decision that was never sent is 404, never 202, with and without workers
 });
 
 test('a decision that its run never judged is 409 once the run ended', async () => {
-  const { call, fake, approve } = createApiHarness();
+  const { call, fake, approve } = createApiHarness({ receiptBudgetMs: 20 });
   const { key, hash } = fake.ask({ runId: 'r1' });
   fake.control.workers = 'down';
   const sent = await approve(key, hash);
@@ -230,26 +230,31 @@ test('a waiter gives up after its own budget, however long the query takes', asy
   assert.equal(await desk.waitFor('r', 'a', any), undefined);
 });
 
-test('no worker ends the wait at once; an unreachable Temporal is asked again', async () => {
+test('where Temporal cannot be reached, or knows of no poller just now, it is asked again', async () => {
+  for (const lost of [new TemporalUnavailableError('down'), new NoWorkerError('no poller seen')]) {
+    let failures = 3;
+    const shaky = createReceiptDesk(
+      {
+        queryReceipts: async (_run, [id = '']) => {
+          failures -= 1;
+          if (failures >= 0) throw lost;
+          return [receipt(id)];
+        },
+      },
+      60_000,
+      (error) => assert.fail(String(error)),
+    );
+    assert.equal((await shaky.waitFor('r', 'a', any))?.verdict, 'accepted');
+  }
+});
+
+test('no worker within the budget: there is no receipt', async () => {
   const none = createReceiptDesk(
     { queryReceipts: () => Promise.reject(new NoWorkerError('none')) },
-    60_000,
+    30,
     (error) => assert.fail(String(error)),
   );
   assert.equal(await none.waitFor('r', 'a', any), undefined);
-  let failures = 3;
-  const shaky = createReceiptDesk(
-    {
-      queryReceipts: async (_run, [id = '']) => {
-        failures -= 1;
-        if (failures >= 0) throw new TemporalUnavailableError('down');
-        return [receipt(id)];
-      },
-    },
-    60_000,
-    (error) => assert.fail(String(error)),
-  );
-  assert.equal((await shaky.waitFor('r', 'a', any))?.verdict, 'accepted');
 });
 
 test('a query that Temporal lost is asked again while there is time', async () => {

@@ -117,12 +117,12 @@ async function askFor(
     }
   } catch (error) {
     // the decision is in history either way, so a lost query only means that its verdict is not known yet
-    if (error instanceof NoWorkerError) {
-      // where Temporal knows of no worker it says so at once
-      const waitedInVain = performance.now() - askedAt > timeoutMs / 2;
-      if (timeoutMs < leftMs && waitedInVain) return false;
-      for (const waiter of batch) waiter.settle(undefined);
-    } else if (!(error instanceof TemporalUnavailableError)) throw error;
+    if (error instanceof TemporalUnavailableError) return true;
+    if (!(error instanceof NoWorkerError)) throw error;
+    // Said at once, it may only mean that no poller is free: Temporal counts one in use as gone when its last
+    // poll began more than 20 s ago. So that is asked again, like a verdict that is not there yet.
+    const waitedInVain = performance.now() - askedAt > timeoutMs / 2;
+    if (waitedInVain && timeoutMs < leftMs) return false;
   }
   return true;
 }
