@@ -42,7 +42,7 @@ import { decodeKnown, decodeTrail } from './core/trail.ts';
 import type { Receipt } from './core/verdict.ts';
 import { grpc, grpcCode, isNotKept } from './grpc-status.ts';
 import { readChain } from './history.ts';
-import { describeExecution, type ExecutionInfo } from './run-description.ts';
+import { describeExecution, retriesIn, type ExecutionInfo } from './run-description.ts';
 
 export interface ClientOptions {
   client: Client;
@@ -107,7 +107,12 @@ export function createClient(options: ClientOptions): CountersignClient {
           const { raw } = await client.workflow.getHandle(runId).describe();
           const run = await describeExecution(client, raw.workflowExecutionInfo as ExecutionInfo);
           const taskRunning = Number(raw.pendingWorkflowTask?.state ?? 0) === startedTask;
-          return taskRunning ? { ...run, taskRunning } : run;
+          const retries = await retriesIn(client, raw.pendingActivities);
+          return {
+            ...run,
+            ...(taskRunning ? { taskRunning } : {}),
+            ...(retries.length === 0 ? {} : { retries }),
+          };
         } catch (error) {
           if (isNotKept(error)) return undefined;
           throw error;

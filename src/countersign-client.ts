@@ -43,6 +43,17 @@ export type StartRunResult = { started: true; root: string } | { started: false;
 
 export type CloseStatus = 'completed' | 'failed' | 'cancelled' | 'terminated' | 'timed_out';
 
+/** An effect that is tried again after an attempt that failed. */
+export interface Retry {
+  position: string;
+  /** that runs now or comes next, from 2 */
+  attempt: number;
+  /** of the attempt before */
+  lastError: string;
+  /** milliseconds since the epoch; absent while the attempt runs */
+  nextAttemptAt?: number;
+}
+
 export interface ApprovalEntry {
   key: string;
   position: string;
@@ -70,6 +81,8 @@ export interface RunDescription {
    * to be read. Only from describeRun.
    */
   taskRunning?: true;
+  /** Effects that are tried again. Only from describeRun. */
+  retries?: Retry[];
   /** Events so far: has it changed, there may be new facts. Exact from describeRun; a list may have 0 while open. */
   historyLength: number;
   approvals: ApprovalEntry[];

@@ -3,10 +3,11 @@
 import { defaultPayloadConverter } from '@temporalio/common';
 import type { Client, WorkflowExecutionDescription } from '@temporalio/client';
 import { approvalKeyOf } from './core/approval-key.ts';
-import { memoFields, searchAttributes } from './core/names.ts';
+import { activityNames, memoFields, searchAttributes } from './core/names.ts';
 import { isMemo } from './core/record-shape.ts';
-import type { ApprovalEntry, CloseStatus, RunDescription } from './countersign-client.ts';
+import type { ApprovalEntry, CloseStatus, Retry, RunDescription } from './countersign-client.ts';
 
+type PendingActivities = WorkflowExecutionDescription['raw']['pendingActivities'];
 export type ExecutionInfo = NonNullable<WorkflowExecutionDescription['raw']['workflowExecutionInfo']>;
 type Payload = NonNullable<NonNullable<NonNullable<ExecutionInfo['memo']>['fields']>[string]>;
 
@@ -43,6 +44,33 @@ export async function describeExecution(client: Client, info: ExecutionInfo): Pr
     ...(info.closeTime ? { closedAt: millis(info.closeTime) ?? 0 } : {}),
     approvals: Object.entries(memo).flatMap(([field, value]) => approvalEntry(field, value, runId, root)),
   };
+}
+
+/**
+ * The effects that are tried again. Which one an activity is, its attempts say in their heartbeat details
+ * (src/activities/call-tool.ts): one that never could, since its worker was killed, is told from its next one on.
+ */
+export async function retriesIn(client: Client, pending: PendingActivities): Promise<Retry[]> {
+  const again = (pending ?? []).filter(
+    ({ activityType, attempt }) => activityType?.name === activityNames.perform && (attempt ?? 0) > 1,
+  );
+  const retries = await Promise.all(
+    again.map(async ({ attempt, heartbeatDetails, lastFailure, nextAttemptScheduleTime }) => {
+      const { progress } = await decodeFields(client, { progress: heartbeatDetails?.payloads?.[0] ?? {} });
+      const position = (progress as { position?: unknown } | null | undefined)?.position;
+      const next = millis(nextAttemptScheduleTime);
+      if (typeof position !== 'string') return [];
+      return [
+        {
+          position,
+          attempt: Number(attempt),
+          lastError: lastFailure?.message ?? '',
+          ...(next === undefined ? {} : { nextAttemptAt: next }),
+        },
+      ];
+    }),
+  );
+  return retries.flat();
 }
 
 /** As src/workflows/run.ts takes it: only in a run that has a parent. */

@@ -49,6 +49,35 @@ test('run refuses an unknown spec and bad input with 1, naming the place', async
   assert.match(bad.stderr, /stdin: line 2, column 1/);
 });
 
+test('show says which attempt of an effect comes next, and why the one before failed', async () => {
+  fake.ask({ runId: 'retrying' });
+  const run = fake.must('retrying');
+  const place = {
+    seq: 2,
+    at: '2026-01-02T03:04:05.000Z',
+    temporalRunId: run.root,
+    eventId: 9,
+    position: 'pay',
+  };
+  const effect = { tool: 'pay', arguments: {}, payloadHash: 'sha256:0', idempotencyKey: `${run.root}:pay` };
+  run.facts.push({ ...place, type: 'effect_started', ...effect });
+  const nextAttemptAt = Date.parse('2026-01-02T03:04:09.000Z');
+  run.retries = [{ position: 'pay', attempt: 3, lastError: 'the till is closed', nextAttemptAt }];
+  const { stdout } = await command(['runs', 'show', 'retrying']);
+  const line = 'pay running, attempt 3 at 2026-01-02T03:04:09.000Z; the one before: the till is closed';
+  assert.ok(
+    stdout.split('\n').some((row) => /^Step /.test(row) && row.endsWith(line)),
+    stdout,
+  );
+  const json = JSON.parse((await command(['runs', 'show', 'retrying', '--json'])).stdout);
+  const {
+    attempt,
+    lastError,
+    nextAttemptAt: next,
+  } = json.steps.find(({ position }: { position: string }) => position === 'pay');
+  assert.deepEqual([attempt, lastError, next], [3, 'the till is closed', '2026-01-02T03:04:09.000Z']);
+});
+
 test('show and trail say what the API says, and 5 for a run that is not there', async () => {
   fake.ask({ runId: 'shown' });
   const { stdout } = await command(['runs', 'show', 'shown']);

@@ -2,6 +2,7 @@
 // later attempt is kept, and an effect ends as what it is over all its attempts.
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
+import { isDeepStrictEqual } from 'node:util';
 import { z } from 'zod';
 import type { TrailFact } from '../src/core/trail-fact.ts';
 import { defineTool, ToolRefusedError, ToolRetryError, type Found, type Tool } from '../src/tool.ts';
@@ -13,7 +14,7 @@ import { startWorker } from './support/worker.ts';
 
 const temporal = await openTemporal();
 const countersign = clientOf(temporal);
-const { address, namespace, taskQueue } = temporal;
+const { address, client, namespace, taskQueue } = temporal;
 const { path: secretsFile } = await makeSecrets();
 
 /** What the attempts of one tool do, in order; and when they started. */
@@ -54,7 +55,22 @@ const [laterThenDone, laterScript] = scripted('later', [later, done]);
 const [forgotten, forgottenScript] = scripted('forgotten', [later, done], { keyTtl: waitMs - 500 });
 const [lookedUp, lookupScript] = scripted('looked-up', [cut], { find });
 
-const tools = [clearThenDeclined, unclearThenDeclined, alwaysBusy, laterThenDone, forgotten, lookedUp];
+let letGo: () => void = () => undefined;
+const untilLetGo = new Promise<void>((resolve) => (letGo = resolve));
+const [seenTrying] = scripted('seen-trying', [
+  fail(new ToolRetryError('the till is closed')),
+  () => untilLetGo.then(done),
+]);
+
+const tools = [
+  seenTrying,
+  clearThenDeclined,
+  unclearThenDeclined,
+  alwaysBusy,
+  laterThenDone,
+  forgotten,
+  lookedUp,
+];
 const worker = await startWorker({ address, namespace, taskQueue, secretsFile }, { tools });
 after(() => worker.stop());
 
@@ -101,6 +117,18 @@ test('a target that says "later" is asked again, and not sooner', async () => {
 test('keyTtl: the attempt that would come too late is not made', async () => {
   const end = await endOf(forgotten);
   assert.deepEqual([end.type, forgottenScript.times.length], ['effect_in_doubt', 1]);
+});
+
+test('a run says which attempt of an effect runs, and why the one before failed; and no more after its end', async () => {
+  const runId = temporal.id('seen-trying');
+  const steps = [{ id: 'pay', tool: seenTrying.name }];
+  await startSpec(countersign, runId, { version: 1, name: 'attempts', steps }, {});
+  const retries = () => countersign.describeRun(runId).then((run) => run?.retries);
+  const runs = { position: 'pay', attempt: 2, lastError: 'the till is closed' };
+  await eventually(async () => isDeepStrictEqual(await retries(), [runs]), { message: 'the second attempt' });
+  letGo();
+  await client.workflow.getHandle(runId).result();
+  assert.equal(await retries(), undefined);
 });
 
 test('lookup: what the target carried out before it was cut is found, and not done again', async () => {

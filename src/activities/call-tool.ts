@@ -19,6 +19,8 @@ const heartbeatEveryMs = 1_000;
 
 export interface ToolCall {
   tool: Tool;
+  /** of the effect in its run */
+  position: string;
   args: Json;
   key: string;
   context: Context;
@@ -30,6 +32,8 @@ export interface ToolCall {
 /** What an attempt leaves for the next one, as heartbeat details. */
 interface Progress {
   v: 1;
+  /** for who describes the run (src/run-description.ts): which effect it is that is tried */
+  position: string;
   /** when the first attempt started, in milliseconds since the epoch */
   startedAt: number;
   attempt: number;
@@ -67,13 +71,13 @@ export function refusal(code: FailureCode, message: string): ApplicationFailure 
 }
 
 function openAttempt(call: ToolCall): Attempt {
-  const { context, key, log } = call;
+  const { context, key, log, position } = call;
   const { attempt, scheduledTimestampMs } = context.info;
   const before = progressOf(context.info.heartbeatDetails);
   // The schedule is never later than the first start, so without word of it the key only looks older.
   const firstStartedAt = before?.startedAt ?? (attempt === 1 ? Date.now() : scheduledTimestampMs);
   const beat = (clear: boolean) => {
-    context.heartbeat({ v: 1, startedAt: firstStartedAt, attempt, clear } satisfies Progress);
+    context.heartbeat({ v: 1, position, startedAt: firstStartedAt, attempt, clear } satisfies Progress);
   };
   return {
     ...call,

@@ -32,6 +32,7 @@ export function createPerform(deps: ActivityDeps) {
     });
     const output = await callTool({
       tool,
+      position,
       args: input.arguments,
       key,
       context,

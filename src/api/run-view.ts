@@ -37,7 +37,7 @@ export function runDetails(
     ...(started === undefined || started.temporalRunId === run.temporalRunId
       ? {}
       : { createdAt: started.at }),
-    steps: stepsOf(facts),
+    steps: withRetries(stepsOf(facts), run),
     ...(end?.output === undefined ? {} : { output: end.output }),
     ...errorOf(run, end),
   };
@@ -110,6 +110,21 @@ function stepsOf(facts: readonly TrailFact[]): StepView[] {
     if (advance(step, fact)) steps.set(position, step);
   }
   return [...steps.values()];
+}
+
+/** Only Temporal's description knows of attempts before their end; the trail has the last one's. */
+function withRetries(steps: StepView[], { retries = [] }: RunDescription): StepView[] {
+  return steps.map((step) => {
+    const retry = retries.find(({ position }) => position === step.position);
+    if (retry === undefined || step.status !== 'running') return step;
+    const { attempt, lastError, nextAttemptAt } = retry;
+    return {
+      ...step,
+      attempt,
+      lastError,
+      ...(nextAttemptAt === undefined ? {} : { nextAttemptAt: iso(nextAttemptAt) }),
+    };
+  });
 }
 
 /** False when the fact is none of a step's. */

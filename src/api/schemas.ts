@@ -74,6 +74,12 @@ const step = z.object({
   endedAt: time.optional(),
   approval: z.string().optional().openapi({ description: 'its approval key' }),
   output: json.optional(),
+  attempt: z
+    .int()
+    .optional()
+    .openapi({ description: 'of an effect that is tried again: the attempt that runs or comes next' }),
+  lastError: z.string().optional().openapi({ description: 'of the attempt before' }),
+  nextAttemptAt: time.optional().openapi({ description: 'absent while the attempt runs' }),
 });
 export type StepView = z.infer<typeof step>;
 

@@ -16,6 +16,7 @@ export function describeFake(run: FakeRun, now: number): RunDescription {
     ...(requestHash === undefined ? {} : { requestHash }),
     ...(closeStatus === undefined ? {} : { closeStatus, closedAt: now }),
     ...(status === undefined ? {} : { status }),
+    ...(run.retries === undefined ? {} : { retries: run.retries }),
     approvals: entries.map(({ key, position, memo }) => ({ key, position, memo: { ...memo } })),
   };
 }

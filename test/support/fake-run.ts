@@ -4,7 +4,7 @@ import type { Decision } from '../../src/core/decision.ts';
 import type { Json } from '../../src/core/json.ts';
 import type { TrailFact } from '../../src/core/trail-fact.ts';
 import type { Actor, Receipt, RefusalCode, Settlement } from '../../src/core/verdict.ts';
-import type { CloseStatus, CountersignClient } from '../../src/countersign-client.ts';
+import type { CloseStatus, CountersignClient, Retry } from '../../src/countersign-client.ts';
 
 export interface FakeGate {
   key: string;
@@ -47,6 +47,8 @@ export interface FakeRun {
   isListed?: boolean;
   /** a cancellation is in history, not seen by a worker */
   cancelWish?: boolean;
+  /** effects that are tried again */
+  retries?: Retry[];
 }
 
 /** What may be told to the fake, and what it has seen. */

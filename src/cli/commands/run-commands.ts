@@ -134,12 +134,18 @@ function runText(run: Run, now: number): string {
     ['Spec', spec === undefined ? undefined : `${spec}${specHash === undefined ? '' : ` ${specHash}`}`],
     ['Started', `${createdAt} (${age} ago)${startedBy === undefined ? '' : ` by ${startedBy.id}`}`],
     ['Ended', closedAt],
-    ...run.steps.map(({ position, status: at }) => ['Step', `${position} ${at}`] as const),
+    ...run.steps.map((step) => ['Step', stepText(step)] as const),
     ...run.pendingApprovals.map(({ key }) => ['Pending', key] as const),
     ['Input', pretty(input)],
     ['Output', pretty(output)],
     ['Error', pretty(error)],
   ]);
+}
+
+function stepText({ position, status, attempt, lastError, nextAttemptAt }: Run['steps'][number]): string {
+  if (attempt === undefined) return `${position} ${status}`;
+  const when = nextAttemptAt === undefined ? 'runs' : `at ${nextAttemptAt}`;
+  return `${position} ${status}, attempt ${attempt} ${when}; the one before: ${lastError ?? ''}`;
 }
 
 function pretty(value: unknown): string | undefined {
