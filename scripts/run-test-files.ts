@@ -9,8 +9,8 @@ import { nodeArguments } from '../test/support/processes.ts';
 
 /** A file that takes this long hangs; the slowest takes two or three minutes on two cores. */
 const fileTimeoutMs = 900_000;
-/** Server tests wait more than they compute: two at a time even on one core; more than four share one server badly. */
-const concurrency = Math.min(4, Math.max(2, availableParallelism()));
+/** Server tests wait about a third of their time: one more at a time than cores, but more than four share one server badly. */
+const concurrency = Math.min(4, availableParallelism() + 1);
 /** Children notice the end of their parent by their stdin, within milliseconds. */
 const lingerMs = 10_000;
 

@@ -17,6 +17,7 @@ const worker = await startWorker({ address, namespace, taskQueue, secretsFile, l
 after(() => worker.stop());
 const api = await startApi(temporal, { secretsFile });
 
+const began = new Date().toISOString();
 const order = temporal.id('asked');
 const call = { tool: 'payments.refund', arguments: { order, amount: '7.00' }, title: 'Refund' };
 
@@ -68,9 +69,8 @@ test('an approval is asked for, amended by who asked, approved by another, and i
     lines.map((line) => (line.body as { amount: string }).amount),
     ['6.00'],
   );
-  const decisions = await api.call('GET', '/decisions');
-  const rows = decisions.body['decisions'] as { key: string; verdict: string }[];
-  assert.equal(rows.find((row) => row.key === key)?.verdict, 'approved');
+  const [decided] = await api.find(`/decisions?since=${began}`, (row) => row['key'] === key);
+  assert.equal(decided?.['verdict'], 'approved');
 });
 
 test('a listener hears a run from its start to its cancellation, each fact once', async () => {

@@ -68,12 +68,8 @@ test('P6: with no worker a decision is recorded, not accepted; its Location tell
   await assertInHistory(client, runId, [approved, rejected]);
 
   // all that a person needs is served by the API and Temporal alone
-  const listed = await eventually(async () => {
-    const { status, body } = await api.call('GET', '/approvals');
-    assert.equal(status, 200);
-    return (body['approvals'] as { key: string; state: string }[]).find((row) => row.key === key);
-  });
-  assert.equal(listed.state, 'pending');
+  const [listed] = await api.find('/approvals', (row) => row['key'] === key);
+  assert.equal(listed?.['state'], 'pending');
   const view = await api.call('GET', `/approvals/${key}`);
   assert.equal(view.status, 200);
   assert.equal(view.body['state'], 'pending');

@@ -10,6 +10,7 @@ import { testBundle } from './support/bundle.ts';
 import { clientOf, decisionOn, openGate, receiptOf, startSpec } from './support/gates.ts';
 import { fetchHistory, eventTypes } from './support/history.ts';
 import { startLedger } from './support/ledger.ts';
+import { skipWithoutCache as skip } from './support/project.ts';
 import { makeSecrets } from './support/secrets.ts';
 import { openTemporal } from './support/temporal.ts';
 import { spawnWorker, startWorker } from './support/worker.ts';
@@ -33,25 +34,29 @@ const spec: Spec = {
 };
 
 for (const maxCachedWorkflows of [0, 10]) {
-  test(`P1: twenty runs on a worker that caches ${maxCachedWorkflows}: none stands because of another`, async () => {
-    const taskQueue = temporal.id('queue');
-    const client = clientOf({ ...temporal, taskQueue });
-    const settings = { address, namespace, taskQueue, secretsFile, ledgerUrl: ledger.url };
-    const worker = await startWorker({ ...settings, maxCachedWorkflows });
-    after(() => worker.stop());
-    const runIds = Array.from({ length: 20 }, () => temporal.id('side'));
-    await Promise.all(runIds.map((runId) => startSpec(client, runId, spec, { order: runId })));
-    const decide = async (runId: string): Promise<void> => {
-      await client.sendDecision(runId, decisionOn(await openGate(client, runId), 'approve'));
-      await temporal.client.workflow.getHandle(runId).result();
-    };
-    await Promise.all(runIds.map(decide));
-    for (const runId of runIds) {
-      const types = eventTypes(await fetchHistory(temporal.client, runId));
-      assert.equal(types.filter((type) => type === 'WorkflowTaskTimedOut').length, 0, runId);
-    }
-    await worker.stop();
-  });
+  test(
+    `P1: twenty runs on a worker that caches ${maxCachedWorkflows}: none stands because of another`,
+    { skip },
+    async () => {
+      const taskQueue = temporal.id('queue');
+      const client = clientOf({ ...temporal, taskQueue });
+      const settings = { address, namespace, taskQueue, secretsFile, ledgerUrl: ledger.url };
+      const worker = await startWorker({ ...settings, maxCachedWorkflows });
+      after(() => worker.stop());
+      const runIds = Array.from({ length: 20 }, () => temporal.id('side'));
+      await Promise.all(runIds.map((runId) => startSpec(client, runId, spec, { order: runId })));
+      const decide = async (runId: string): Promise<void> => {
+        await client.sendDecision(runId, decisionOn(await openGate(client, runId), 'approve'));
+        await temporal.client.workflow.getHandle(runId).result();
+      };
+      await Promise.all(runIds.map(decide));
+      for (const runId of runIds) {
+        const types = eventTypes(await fetchHistory(temporal.client, runId));
+        assert.equal(types.filter((type) => type === 'WorkflowTaskTimedOut').length, 0, runId);
+      }
+      await worker.stop();
+    },
+  );
 }
 
 test('P8: 2,500 decisions that came while no worker was there end no worker, and the next one is judged', async () => {

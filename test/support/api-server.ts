@@ -56,6 +56,8 @@ export interface ApiServer {
   reject(gate: { key: string }, more?: HttpCall): Promise<Answer>;
   /** The answer; where it was 202, what its Location says in the end. Needs a worker. */
   final(answer: Answer, more?: HttpCall): Promise<Answer>;
+  /** The fitting rows of a list, of the first page that has any: other tests' runs are in it too. Waits for them. */
+  find(path: string, fits: (row: Record<string, unknown>) => boolean): Promise<Record<string, unknown>[]>;
   close(): Promise<void>;
 }
 
@@ -158,6 +160,23 @@ export async function startApi(
         { message: `an answer other than 202 at ${location}` },
       );
     },
+    find: (path, fits) =>
+      eventually(
+        async () => {
+          let cursor: string | undefined;
+          do {
+            const more = cursor === undefined ? '' : `${path.includes('?') ? '&' : '?'}cursor=${cursor}`;
+            const { status, body, text } = await call('GET', path + more);
+            if (status !== 200) throw new Error(`GET ${path}: ${status} ${text}`);
+            const rows = Object.values(body).find(Array.isArray) as Record<string, unknown>[];
+            const found = rows.filter(fits);
+            if (found.length > 0) return found;
+            cursor = body['cursor'] as string | undefined;
+          } while (cursor !== undefined);
+          return undefined;
+        },
+        { message: `the rows in ${path}` },
+      ),
     close,
   };
 }
