@@ -40,7 +40,7 @@ export function goalsOf({ cost, latency, decisions, memory, list, recovery }: Be
   atMost('workflow tasks of a gated run', cost?.countersign.workflowTasks, budget.workflowTasks);
   atMost('signal → effect, p50 against hand-written', latency?.ratio.p50, 1.5, ' ×');
   if (decisions !== undefined) {
-    const { ratio } = decisions;
+    const { ratio } = decisions.crowd;
     const name = 'decisions a second against hand-written';
     goals.push({ name, goal: '≥ 0.75 ×', value: ratio, met: ratio >= 0.75 });
   }
@@ -76,12 +76,18 @@ export function textOf(result: BenchResult): string {
     rows.push(['signal → effect, p95', ms(handWritten.p95), ms(countersign.p95), times(ratio.p95)]);
   }
   if (decisions !== undefined) {
-    const { handWritten, countersign } = decisions.perSecond;
-    const name = `decisions a second, ${decisions.pending} pending`;
-    rows.push([name, String(handWritten.median), String(countersign.median), times(decisions.ratio)]);
-    const { timedOutTasks } = decisions;
-    const tasks = 'timed out tasks a decision in that';
-    rows.push([tasks, String(timedOutTasks.handWritten), String(timedOutTasks.countersign), '']);
+    const { pending, crowd, atOnce } = decisions;
+    for (const [how, load] of [
+      [`${crowd.deciders} at a time`, crowd],
+      ['all at once', atOnce],
+    ] as const) {
+      const { handWritten, countersign } = load.perSecond;
+      const name = `decisions a second, ${pending} pending, ${how}`;
+      rows.push([name, String(handWritten.median), String(countersign.median), times(load.ratio)]);
+      const { timedOutTasks } = load;
+      const tasks = 'timed out tasks a decision in that';
+      rows.push([tasks, String(timedOutTasks.handWritten), String(timedOutTasks.countersign), '']);
+    }
   }
   if (memory !== undefined) {
     const { handWritten, countersign } = memory.perRunKiB;

@@ -5,9 +5,13 @@ import { isGrpcServiceError, ServiceError, WorkflowNotFoundError } from '@tempor
 // gRPC status codes (grpc.github.io/grpc/core/md_doc_statuscodes.html)
 export const grpc = {
   cancelled: 1,
+  invalidArgument: 3,
   deadlineExceeded: 4,
   notFound: 5,
+  alreadyExists: 6,
+  permissionDenied: 7,
   failedPrecondition: 9,
+  unauthenticated: 16,
 };
 
 export function grpcCode(error: unknown): number | undefined {

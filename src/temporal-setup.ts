@@ -3,6 +3,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { isGrpcServiceError, type Connection } from '@temporalio/client';
 import { searchAttributeKinds } from './core/names.ts';
+import { grpc } from './grpc-status.ts';
 
 /** Temporal is there, but not as countersign needs it; the message says what to run. */
 export class TemporalSetupError extends Error {
@@ -21,9 +22,6 @@ const kinds: Record<AttributeKind, { value: number; word: string }> = {
   DATETIME: { value: 6, word: 'Datetime' },
   KEYWORD_LIST: { value: 7, word: 'KeywordList' },
 };
-
-// gRPC status codes, as the protocol numbers them
-const grpc = { invalidArgument: 3, notFound: 5, alreadyExists: 6, permissionDenied: 7, unauthenticated: 16 };
 
 // One call: a server that is up answers in milliseconds; one that is starting is asked again.
 const callMs = 2000;
@@ -196,5 +194,6 @@ function hasCode(error: unknown, code: number): boolean {
 }
 
 function textOf(error: unknown): string {
+  if (hasCode(error, grpc.deadlineExceeded)) return `nothing within ${callMs / 1_000} s`;
   return isGrpcServiceError(error) ? error.details || error.message : String(error);
 }

@@ -46,7 +46,24 @@ test('each problem of the API has its exit code, its words on stderr, and leaves
     const { exitCode, stdout, stderr } = await runCommand(approve, { env });
     assert.equal(exitCode, expected.get(code), `exit code of ${code}`);
     assert.equal(stdout, '', code);
-    assert.ok(stderr.includes(`detail of ${code}`) && stderr.includes(errorTable[code].remedy), stderr);
+    assert.ok(stderr.includes(`detail of ${code}`), stderr);
+    // what to do is said in commands, not in routes and headers
+    assert.doesNotMatch(stderr, /\b(?:GET|POST) \/|If-Match|Authorization:/);
+    assert.notEqual((stderr.split('\n')[1] ?? '').trim(), '', stderr);
+  }
+});
+
+test('with --json a command line that is wrong is one line of JSON too', async () => {
+  for (const args of [
+    ['approve', '--json'],
+    ['runs', 'show', '--json'],
+    ['approve', 'k', '--jsom', '--json'],
+  ]) {
+    const { exitCode, stdout, stderr } = await runCommand(args, { env });
+    assert.deepEqual([exitCode, stdout], [64, '']);
+    const said = JSON.parse(stderr);
+    assert.deepEqual([said.code, said.exitCode], ['usage', 64]);
+    assert.match(said.message, /^(?:missing required argument|unknown option) /);
   }
 });
 

@@ -138,6 +138,17 @@ function retryAfterMs({ headers }: Response): number | undefined {
   return seconds === undefined ? undefined : Math.min(Number(seconds) * 1000, longestPauseMs);
 }
 
+/** Where the API's own remedy names a route or a header, the command for it. */
+const remedies: Readonly<Record<string, string>> = {
+  unauthenticated: 'Set COUNTERSIGN_TOKEN to an API token of this deployment.',
+  approval_not_found:
+    'Look at `countersign approvals list` for what is pending, or at `countersign trail RUN` for what became of it.',
+  not_open: 'Send it again once the approval is in `countersign approvals list`.',
+  run_closed: 'Nothing: `countersign runs show RUN` says how it ended.',
+  payload_hash_required: 'Name the hash that you saw: --hash sha256:…',
+  payload_changed: 'Look at it again with `countersign approvals show KEY`, and decide on what it is now.',
+};
+
 function refusal(url: string, { status, body }: ApiAnswer, key: string | undefined): CliProblem {
   if (typeof body !== 'object' || body === null || !('code' in body)) {
     const message = `${url} answered ${status}, and not as countersign does: check COUNTERSIGN_URL`;
@@ -150,7 +161,7 @@ function refusal(url: string, { status, body }: ApiAnswer, key: string | undefin
   const again = exitCode === exitCodes.unavailable ? repeatHint(key) : '';
   return new CliProblem(
     exitCode,
-    `${text('title')} (${text('code')}): ${text('detail')}\n  ${text('remedy')}${again}`,
+    `${text('title')} (${text('code')}): ${text('detail')}\n  ${remedies[text('code')] ?? text('remedy')}${again}`,
     problem,
   );
 }

@@ -10,14 +10,15 @@ import { CliProblem, exitCodeMeanings, exitCodes, type ExitCode } from './exit-c
 import type { Terminal } from './terminal.ts';
 import { packageVersion } from './version.ts';
 
-export function buildProgram(context: CommandContext): Command {
-  const { terminal } = context;
+export function buildProgram(context: CommandContext & { json?: boolean }): Command {
+  const { terminal, json = false } = context;
   const program = new Command('countersign')
     .description('Exactly-once human approvals on Temporal')
     .version(packageVersion())
     .configureOutput({
       writeOut: (text) => terminal.out(text),
-      writeErr: (text) => terminal.err(text.replace(/\n$/, '')),
+      // with --json the caller says it, as data
+      writeErr: (text) => json || terminal.err(text.replace(/\n$/, '')),
     })
     .showHelpAfterError('(--help says how it is called)')
     .exitOverride();
@@ -47,15 +48,21 @@ function exitCodeText(): string {
  */
 export async function runCommandLine(args: readonly string[], terminal: Terminal): Promise<ExitCode> {
   let exitCode: ExitCode = exitCodes.ok;
-  const program = buildProgram({ terminal, exit: (code) => (exitCode = code) });
+  const json = args.includes('--json');
+  const program = buildProgram({ terminal, exit: (code) => (exitCode = code), json });
   try {
     await program.parseAsync([...args], { from: 'user' });
     return exitCode;
   } catch (error) {
-    if (error instanceof CommanderError) return error.exitCode === 0 ? exitCodes.ok : exitCodes.usage;
+    if (error instanceof CommanderError) {
+      if (error.exitCode === 0) return exitCodes.ok;
+      const message = error.message.replace(/^error: /, '');
+      if (json) terminal.err(JSON.stringify({ message, code: 'usage', exitCode: exitCodes.usage }));
+      return exitCodes.usage;
+    }
     if (!(error instanceof CliProblem)) throw error;
     const { message, fields } = error;
-    if (!args.includes('--json')) terminal.err(`countersign: ${message}`);
+    if (!json) terminal.err(`countersign: ${message}`);
     // a problem of the API says it in `detail`
     else
       terminal.err(
