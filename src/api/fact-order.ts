@@ -35,14 +35,18 @@ export function eventIdOf({ time, runId, seq }: FactKey): string {
   return `${new Date(time).toISOString()}/${encodeURIComponent(runId)}/${seq}`;
 }
 
-/** Undefined without the header. @throws ApiProblem invalid_request */
-export function readLastKey(header: string | undefined): FactKey | undefined {
+/** How far an id may be ahead of this process's clock: it has the time of Temporal's servers. */
+const mostAheadMs = 3_600_000;
+
+/** Undefined without the header. @throws ApiProblem invalid_request: none of ours, or from after `now` */
+export function readLastKey(header: string | undefined, now: number): FactKey | undefined {
   const text = header?.trim() ?? '';
   if (text === '') return undefined;
   const parts = /^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z)\/([^/]*)\/(0|[1-9]\d{0,8})$/.exec(text);
   const time = Date.parse(parts?.[1] ?? '');
   const runId = unescape(parts?.[2]);
-  if (!Number.isNaN(time) && runId !== undefined) return { time, runId, seq: Number(parts?.[3]) };
+  const isOurs = !Number.isNaN(time) && time <= now + mostAheadMs && runId !== undefined;
+  if (isOurs) return { time, runId, seq: Number(parts?.[3]) };
   const rule = 'Last-Event-ID must be the id of an event of this stream: `<time>/<run>/<seq>`';
   throw new ApiProblem('invalid_request', rule, { problems: [rule] });
 }

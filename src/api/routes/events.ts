@@ -64,7 +64,7 @@ export function eventRoutes(app: OpenAPIHono<ApiEnv>, { deps, skipOdd }: ApiCont
   });
 
   app.openapi({ ...allEvents, middleware: [bearerAuth(deps)] as const }, async (c) => {
-    const after = readLastKey(c.req.header('last-event-id'));
+    const after = readLastKey(c.req.header('last-event-id'), deps.now());
     // one that cannot be served is told so, and does not wait for facts that do not come
     await client.checkHealth();
     const principal = c.get('principal');
