@@ -14,6 +14,7 @@ import type { Json } from '../core/json.ts';
 import { idempotencyKey } from '../core/position.ts';
 import { performPolicy } from './policies.ts';
 import { currentRun, failure } from './run.ts';
+import { uncancelled } from './uncancelled.ts';
 
 export type FrozenEffect = Pick<
   PreparedRecord,
@@ -54,7 +55,7 @@ export async function performEffect(
     summary: `${tool} · ${idempotencyKey(root, position, prefix)}`,
   });
   try {
-    const done = await CancellationScope.nonCancellable(() => perform(input));
+    const done = await uncancelled(() => perform(input));
     return done.output;
   } catch (error) {
     if (!(error instanceof ActivityFailure)) throw error;

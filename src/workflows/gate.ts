@@ -17,7 +17,7 @@ import {
   type ResumedGate,
   type Run,
 } from './run.ts';
-import { inMotion, isClosed, whileOpen, working } from './standstill.ts';
+import { beginMotion, endMotion, isClosed, whileOpen, working } from './standstill.ts';
 
 export type { GateEnd } from '../core/carried.ts';
 
@@ -57,23 +57,24 @@ export async function openGate<Used>(
   if (isClosed()) await whileOpen();
   delete gate.end;
   releasePosition(run, name);
-  return working(async () => use(end));
+  return working(() => use(end));
 }
 
 /** @returns the gate, open and shown */
 async function ask(run: Run, name: string, proposal: Proposal, isSystemName?: boolean) {
   const position = takePosition(run, name, isSystemName === true ? 'system' : undefined);
+  beginMotion();
   try {
-    return await inMotion(async () => {
-      const frozen = await freeze(run, position, proposal);
-      const gate: AskingGate = { key: frozen.key, position, state: 'pending', name, frozen, queue: [] };
-      run.gates.set(frozen.key, gate);
-      showPending(frozen);
-      return gate;
-    });
+    const frozen = await freeze(run, position, proposal);
+    const gate: AskingGate = { key: frozen.key, position, state: 'pending', name, frozen, queue: [] };
+    run.gates.set(frozen.key, gate);
+    showPending(frozen);
+    return gate;
   } catch (error) {
     releasePosition(run, name);
     throw error;
+  } finally {
+    endMotion();
   }
 }
 
@@ -95,11 +96,9 @@ export async function waitForEnd(
 ): Promise<GateEnd> {
   const timer = new CancellationScope();
   const clock: Clock = { stop: () => timer.cancel() };
-  const expiry = timer.run(async () => {
-    await sleep(ttlMs, { summary: `expiry of ${gate.position} · ${gate.key}` });
-    clock.passedAt = Date.now();
-  });
-  expiry.catch(() => undefined); // cancelled with the gate's end; it has nothing else to say
+  const expiry = timer.run(() => sleep(ttlMs, { summary: `expiry of ${gate.position} · ${gate.key}` }));
+  const pass = (): void => void (clock.passedAt = Date.now());
+  expiry.then(pass, () => undefined); // cancelled with the gate's end; it has nothing else to say
   gate.frozen = frozen;
   return nextEnd(run, gate as AskingGate, clock);
 }
@@ -109,7 +108,7 @@ async function nextEnd(run: Run, gate: AskingGate, clock: Clock): Promise<GateEn
   for (;;) {
     const queued = isClosed() ? undefined : gate.queue.shift();
     if (queued !== undefined) {
-      const end = await inMotion(() => takeUp(run, gate, queued, clock));
+      const end = await takeUp(run, gate, queued, clock);
       if (end !== undefined) return end;
       continue;
     }
@@ -141,14 +140,19 @@ async function takeUp(
     answer(run, queued.decision, gate, delivery);
     return undefined;
   }
-  const verdict = await admit(run, gate, gate.frozen, queued);
-  if (verdict?.verdict !== 'accepted') return undefined;
-  gate.frozen = verdict.case ?? gate.frozen;
-  const end = acceptedEnd(gate.frozen, verdict);
-  if (end !== undefined) return settle(run, gate, end, clock);
-  gate.accepted = [...(gate.accepted ?? []), verdict.decision].slice(-acceptedKept);
-  if (verdict.case !== undefined) showAmended(gate.frozen);
-  return undefined;
+  beginMotion();
+  try {
+    const verdict = await admit(run, gate, gate.frozen, queued);
+    if (verdict?.verdict !== 'accepted') return undefined;
+    gate.frozen = verdict.case ?? gate.frozen;
+    const end = acceptedEnd(gate.frozen, verdict);
+    if (end !== undefined) return settle(run, gate, end, clock);
+    gate.accepted = [...(gate.accepted ?? []), verdict.decision].slice(-acceptedKept);
+    if (verdict.case !== undefined) showAmended(gate.frozen);
+    return undefined;
+  } finally {
+    endMotion();
+  }
 }
 
 function acceptedEnd(frozen: CaseRecord, verdict: VerdictRecord): GateEnd | undefined {

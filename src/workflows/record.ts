@@ -4,7 +4,6 @@
 // and the history does not replay. In other workflows, whose code may run local activities beside ours,
 // they are ordinary ones. This is the only file that may name proxyLocalActivities (a lint rule).
 import {
-  CancellationScope,
   inWorkflowContext,
   isCancellation,
   proxyActivities,
@@ -22,6 +21,7 @@ import type {
   OutputRecord,
   PrepareStepInput,
 } from '../core/recording.ts';
+import { uncancelled } from './uncancelled.ts';
 
 interface ReadOnlyActivities {
   prepareStep: (input: PrepareStepInput) => Promise<PreparedRecord | OutputRecord | ProblemRecord>;
@@ -46,7 +46,7 @@ export function record<Name extends keyof ReadOnlyActivities>(
   const call = () => {
     // evicted: what still waits here runs outside of any workflow, and an error there ends the worker's thread
     if (!inWorkflowContext()) return new Promise<never>(() => undefined);
-    return CancellationScope.nonCancellable(() => {
+    return uncancelled(() => {
       const activities = isOwnType()
         ? proxyLocalActivities<ReadOnlyActivities>({ ...policy, summary })
         : proxyActivities<ReadOnlyActivities>({ ...policy, summary });

@@ -19,7 +19,7 @@ export async function whileOpen(): Promise<void> {
 }
 
 /** Work that must end before the run is carried. It starts at once, or not at all in this execution. */
-export async function working<T>(work: () => Promise<T>): Promise<T> {
+export async function working<T>(work: () => T | Promise<T>): Promise<T> {
   if (closed) await whileOpen();
   underway += 1;
   try {
@@ -29,14 +29,13 @@ export async function working<T>(work: () => Promise<T>): Promise<T> {
   }
 }
 
-/** A step of a gate that is not carried in its middle. Whatever it changes, it must have changed when it returns. */
-export async function inMotion<T>(step: () => Promise<T>): Promise<T> {
+/** A step of a gate begins that is not carried in its middle. What it changes, it must have changed at its end. */
+export function beginMotion(): void {
   moving += 1;
-  try {
-    return await step();
-  } finally {
-    moving -= 1;
-  }
+}
+
+export function endMotion(): void {
+  moving -= 1;
 }
 
 /** @throws CancelledFailure; the run goes on as before then */
