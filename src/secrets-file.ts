@@ -4,6 +4,7 @@ import { randomUUID } from 'node:crypto';
 import { readFileSync, statSync, type Stats } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { z } from 'zod';
+import { scopes } from './scopes.ts';
 import { tokenKinds } from './tokens.ts';
 
 /** The secrets file cannot be used; the message says why and what to do. */
@@ -22,6 +23,7 @@ const fileSchema = z.strictObject({
       name,
       roles: z.array(name),
       kind: z.enum(tokenKinds),
+      scopes: z.array(z.enum(scopes)).optional(),
       sha256: z.string().regex(/^[0-9a-f]{64}$/, 'must be 64 lower-case hex characters'),
       createdAt: z.iso.datetime(),
       expiresAt: z.iso.datetime().optional(),

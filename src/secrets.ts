@@ -18,6 +18,7 @@ import {
   writeBeside,
   type SecretsFile,
 } from './secrets-file.ts';
+import { defaultScopes, scopes, type Scope } from './scopes.ts';
 import { hashToken, makeToken, type TokenKind, type TokenRecord } from './tokens.ts';
 
 /** The file as it is now: each call sees a change within a second of it. */
@@ -43,6 +44,8 @@ export interface NewToken {
   roles: string[];
   /** Default `person`. */
   kind?: TokenKind;
+  /** Default: start, read and decide. */
+  scopes?: Scope[];
   /** ISO 8601 */
   expiresAt?: string;
 }
@@ -85,6 +88,7 @@ function tokenRecord(token: NewToken, plain: string): TokenRecord {
     name: token.name,
     roles: token.roles,
     kind: token.kind ?? 'person',
+    scopes: token.scopes ?? [...defaultScopes],
     sha256: hashToken(plain),
     createdAt: new Date().toISOString(),
     ...(token.expiresAt === undefined ? {} : { expiresAt: token.expiresAt }),
@@ -101,7 +105,7 @@ async function createSecretsFile(path: string): Promise<{ id: string; token: str
   const kid = randomUUID().slice(0, 8);
   const temporary = await writeBeside(path, {
     v: 1,
-    tokens: [tokenRecord({ id: 'admin', name: 'Admin', roles: ['admin'] }, token)],
+    tokens: [tokenRecord({ id: 'admin', name: 'Admin', roles: ['admin'], scopes: [...scopes] }, token)],
     signingKeys: [{ kid, privateJwk: await exportJWK(privateKey), publicJwk: await exportJWK(publicKey) }],
     grantKeys: [{ kid, secret: randomBytes(32).toString('base64url') }],
   });

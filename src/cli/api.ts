@@ -4,6 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { createAdaptorServer } from '@hono/node-server';
 import { Client } from '@temporalio/client';
 import { buildApp } from '../api/app.ts';
+import { createAuthenticate } from '../api/authenticate.ts';
 import { createClient } from '../client.ts';
 import type { Config } from '../config.ts';
 import { signProof } from '../core/proof.ts';
@@ -11,7 +12,6 @@ import { inputProblems } from '../core/spec/input.ts';
 import { checkSpecObject } from '../core/spec/load.ts';
 import { createFreezeRequest } from '../freeze-request.ts';
 import { connectTemporal } from '../temporal-connection.ts';
-import { findToken } from '../tokens.ts';
 import { openTriggers, type HookTrigger } from '../triggers.ts';
 import { openProject, openProjectSecrets, UsageProblem } from './open-project.ts';
 import { stopWish } from './stop.ts';
@@ -40,7 +40,7 @@ export async function runApi(options: { config?: string; createSecrets?: boolean
     },
     checkInput: (spec, input) => inputProblems(spec.input, input),
     freezeRequest: createFreezeRequest({ tools: config.tools, approvalTtlMs: config.approvalTtlMs }),
-    authenticate: (presented) => findToken(secrets.tokens(), presented),
+    authenticate: createAuthenticate(secrets),
     sign: (decision, { workflowId }) => signProof(decision, { namespace, workflowId }, secrets.signingKey()),
     triggers,
     ...(config.dropHeaders === undefined ? {} : { dropHeaders: config.dropHeaders }),

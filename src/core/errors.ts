@@ -35,8 +35,8 @@ const table = {
   },
   not_allowed: {
     status: 403,
-    title: 'You may see this, but not decide it',
-    remedy: 'Ask one of the people that the policy names.',
+    title: 'Your credentials do not allow this',
+    remedy: 'Use credentials with a scope that `detail` names, or ask one of the people that the policy names.',
   },
   self_approval: {
     status: 403,
