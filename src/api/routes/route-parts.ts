@@ -24,7 +24,7 @@ export function guarded<const Method extends 'get' | 'post', const Path extends 
 
 /** The problems of a guarded route: its own, and those of its guard. */
 export function guardedProblems(...codes: ErrorCode[]) {
-  return problems('unauthenticated', 'not_allowed', ...codes);
+  return problems('unauthenticated', 'not_allowed', 'issuer_unavailable', ...codes);
 }
 
 /** Documents the problems of a route by their codes; they are thrown, so no handler returns one. */
