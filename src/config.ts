@@ -98,8 +98,14 @@ function readEnvironment(env: NodeJS.ProcessEnv, cwd: string): Deployment {
     host: env['COUNTERSIGN_HOST'] || defaults.host,
     port: readWhole(env, 'COUNTERSIGN_PORT', 0, 65_535) ?? defaults.port,
     dataDir,
-    secretsFile: resolve(cwd, env['COUNTERSIGN_SECRETS_FILE'] || resolve(dataDir, 'secrets.json')),
+    secretsFile: secretsFileOf(env, cwd),
   };
+}
+
+/** Where the secrets file of this deployment is, whatever the config file says. */
+export function secretsFileOf(env: NodeJS.ProcessEnv, cwd: string = process.cwd()): string {
+  const dataDir = env['COUNTERSIGN_DATA_DIR'] || defaults.dataDir;
+  return resolve(cwd, env['COUNTERSIGN_SECRETS_FILE'] || resolve(cwd, dataDir, 'secrets.json'));
 }
 
 // An empty variable counts as unset, as everywhere in shells and compose files.

@@ -23,6 +23,7 @@ const notOurs = ['EROFS', 'EACCES', 'EPERM'];
 export async function editSecretsFile<Result>(
   path: string,
   change: (file: SecretsFile) => Result | Promise<Result>,
+  now = Date.now(),
 ): Promise<Result> {
   if (statSync(path, { throwIfNoEntry: false }) === undefined) throw missingSecrets(path);
   // a rename would put a file in the place of a link
@@ -31,7 +32,7 @@ export async function editSecretsFile<Result>(
     return await withLock(real, async () => {
       const file = readSecretsFile(real);
       const result = await change(file);
-      dropSpentPrivateParts(file, Date.now());
+      dropSpentPrivateParts(file, now);
       await replace(real, checkSecretsFile(real, file));
       return result;
     });

@@ -66,14 +66,22 @@ export async function openSecrets(
 
 /** Adds a token to an existing file and gives the plain token, which is kept nowhere. @throws SecretsError */
 export async function addToken(path: string, token: NewToken): Promise<string> {
-  const plain = makeToken();
-  await editSecretsFile(path, (file) => {
-    file.tokens.push(tokenRecord(token, plain));
-  });
-  return plain;
+  return (await makeTokenIn(path, token)).token;
 }
 
-function tokenRecord(token: NewToken, plain: string): TokenRecord {
+/** As `addToken`, with what the file has of it now. */
+export async function makeTokenIn(
+  path: string,
+  token: NewToken,
+  now = Date.now(),
+): Promise<{ token: string; record: TokenRecord }> {
+  const plain = makeToken();
+  const record = tokenRecord(token, plain, now);
+  await editSecretsFile(path, (file) => void file.tokens.push(record), now);
+  return { token: plain, record };
+}
+
+function tokenRecord(token: NewToken, plain: string, now: number): TokenRecord {
   return {
     id: token.id,
     name: token.name,
@@ -81,7 +89,7 @@ function tokenRecord(token: NewToken, plain: string): TokenRecord {
     kind: token.kind ?? 'person',
     scopes: token.scopes ?? [...defaultScopes],
     sha256: hashToken(plain),
-    createdAt: new Date().toISOString(),
+    createdAt: new Date(now).toISOString(),
     ...(token.expiresAt === undefined ? {} : { expiresAt: token.expiresAt }),
   };
 }
@@ -92,9 +100,10 @@ async function createSecretsFile(path: string): Promise<{ id: string; token: str
   if (statSync(path, { throwIfNoEntry: false }) !== undefined) return undefined;
   await makePrivateFolder(dirname(path));
   const token = makeToken();
+  const admin = { id: 'admin', name: 'Admin', roles: ['admin'], scopes: [...scopes] };
   const temporary = await writeBeside(path, {
     v: 1,
-    tokens: [tokenRecord({ id: 'admin', name: 'Admin', roles: ['admin'], scopes: [...scopes] }, token)],
+    tokens: [tokenRecord(admin, token, Date.now())],
     signingKeys: [await newSigningKey()],
     grantKeys: [newGrantKey()],
   });
