@@ -37,12 +37,22 @@ export function bearerAuth(
     if (header === undefined) throw unauthenticated('there is no Authorization header', '');
     const token = /^Bearer +([A-Za-z0-9._~+/=-]+) *$/i.exec(header)?.[1];
     if (token === undefined) throw unauthenticated('the Authorization header is not "Bearer <token>"', '');
+    const mayUse = (principal: Principal) => wanted.some((scope) => hasScope(principal.scopes, scope));
     const principal = await deps.authenticate(token);
     if (principal === undefined) {
       throw unauthenticated('the token is unknown, removed or out of date', ', error="invalid_token"');
     }
     c.set('principal', principal);
-    if (!wanted.some((scope) => hasScope(principal.scopes, scope))) throw lacksScope(principal, wanted);
+    if (!mayUse(principal)) throw lacksScope(principal, wanted);
+    c.set('mayGoOn', async () => {
+      try {
+        const now = await deps.authenticate(token);
+        return now !== undefined && mayUse(now);
+      } catch (error) {
+        // nobody can tell now: it goes on as it was
+        return error instanceof ApiProblem && error.code === 'issuer_unavailable';
+      }
+    });
     await next();
   };
 }

@@ -56,7 +56,7 @@ export function eventRoutes(app: OpenAPIHono<ApiEnv>, { deps, skipOdd }: ApiCont
     }
     const onBug = (error: unknown) =>
       deps.log({ level: 'error', message: 'a run could not be followed', runId: id, error: String(error) });
-    return eventStream(follow, { ...beat, onBug });
+    return eventStream(follow, { ...beat, mayGoOn: c.get('mayGoOn'), onBug });
   });
 
   app.openapi({ ...allEvents, middleware: [bearerAuth(deps, allEvents)] as const }, async (c) => {
@@ -68,6 +68,7 @@ export function eventRoutes(app: OpenAPIHono<ApiEnv>, { deps, skipOdd }: ApiCont
       deps.log({ level: 'error', message: 'the runs could not be followed', error: String(error) });
     return eventStream((signal) => followAll(after, ({ run }) => maySee(principal, run), signal), {
       ...beat,
+      mayGoOn: c.get('mayGoOn'),
       onBug,
     });
   });
