@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict';
 import {
   chmodSync,
+  chownSync,
   readdirSync,
   readFileSync,
   statSync,
@@ -217,6 +218,8 @@ describe('a change of the file', () => {
     const link = join(temporaryFolder(), 'secrets.json');
     symlinkSync(path, link);
     chmodSync(path, 0o600);
+    // as root on the file of a service; anybody else has only files of his own
+    if (process.getuid?.() === 0) chownSync(path, 12_345, 12_345);
     const { uid, gid } = statSync(path);
     await editSecretsFile(link, rotate);
     assert.ok(lstatSync(link).isSymbolicLink());
