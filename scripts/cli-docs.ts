@@ -23,7 +23,8 @@ const intro = `# The command line
 _Made by \`scripts/cli-docs.ts\` from the commands themselves; change those, and run it._
 
 \`countersign\` speaks HTTP to the API at \`COUNTERSIGN_URL\` (default \`http://127.0.0.1:7280\`) with the token in
-\`COUNTERSIGN_TOKEN\`; only \`dev\`, \`worker\`, \`api\` and \`doctor\` speak to Temporal.
+\`COUNTERSIGN_TOKEN\`; only \`dev\`, \`worker\`, \`api\` and \`doctor\` speak to Temporal. \`tokens\` and \`keys\` edit the
+secrets file and speak to nobody ([security.md](security.md)).
 
 stdout is data, stderr is talk. On a terminal stdout is a table for people, in a pipe a row a line with tabs
 between, with \`--json\` JSON; then a failure is one line of JSON on stderr. Control characters, escape

@@ -5,6 +5,7 @@ import { basename, join, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { z } from 'zod';
 import { maxDurationMs } from './core/duration.ts';
+import { oidcSchema } from './oidc-config.ts';
 import { repeatProblem, toolNameProblem, type Tool } from './tool.ts';
 import { dropHeaderSchema, triggerNameProblem, triggerSchema } from './triggers.ts';
 
@@ -47,6 +48,8 @@ const configSchema = z
     triggers: z.record(z.string(), triggerSchema).optional(),
     /** headers of webhooks to drop beside the usual ones */
     dropHeaders: z.array(dropHeaderSchema).max(maxDropHeaders).optional(),
+    /** an OIDC issuer whose JWTs the API takes beside its own tokens (docs/security.md) */
+    oidc: z.optional(oidcSchema),
   })
   .superRefine(({ tools, triggers = {} }, context) => {
     for (const name of Object.keys(triggers)) {

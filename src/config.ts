@@ -5,6 +5,7 @@ import { dirname, resolve } from 'node:path';
 import { ConfigError, findConfigFile, readConfigFile } from './config-file.ts';
 import { maxDurationMs } from './core/duration.ts';
 import { defaultTaskQueue } from './core/names.ts';
+import type { OidcConfig } from './oidc-config.ts';
 import type { Tool } from './tool.ts';
 import type { TriggerConfig } from './triggers.ts';
 
@@ -24,6 +25,8 @@ export interface Config {
   triggers?: Readonly<Record<string, TriggerConfig>>;
   /** headers of webhooks to drop beside the usual ones */
   dropHeaders?: readonly string[];
+  /** whose JWTs the API takes beside its own tokens */
+  oidc?: OidcConfig;
   taskQueue: string;
   /** where people reach the API, without a slash at the end; for links */
   baseUrl?: string;
@@ -71,6 +74,7 @@ export async function loadConfig(options: LoadConfigOptions = {}): Promise<Confi
   if (specsFolder !== undefined) config.specsFolder = specsFolder;
   if (content.triggers !== undefined) config.triggers = content.triggers;
   if (content.dropHeaders !== undefined) config.dropHeaders = content.dropHeaders;
+  if (content.oidc !== undefined) config.oidc = content.oidc;
   if (content.workflows !== undefined) config.workflowsPath = resolve(folder, content.workflows);
   return config;
 }
@@ -98,8 +102,14 @@ function readEnvironment(env: NodeJS.ProcessEnv, cwd: string): Deployment {
     host: env['COUNTERSIGN_HOST'] || defaults.host,
     port: readWhole(env, 'COUNTERSIGN_PORT', 0, 65_535) ?? defaults.port,
     dataDir,
-    secretsFile: resolve(cwd, env['COUNTERSIGN_SECRETS_FILE'] || resolve(dataDir, 'secrets.json')),
+    secretsFile: secretsFileOf(env, cwd),
   };
+}
+
+/** Where the secrets file of this deployment is, whatever the config file says. */
+export function secretsFileOf(env: NodeJS.ProcessEnv, cwd: string = process.cwd()): string {
+  const dataDir = env['COUNTERSIGN_DATA_DIR'] || defaults.dataDir;
+  return resolve(cwd, env['COUNTERSIGN_SECRETS_FILE'] || resolve(cwd, dataDir, 'secrets.json'));
 }
 
 // An empty variable counts as unset, as everywhere in shells and compose files.

@@ -4,6 +4,7 @@ import { randomUUID } from 'node:crypto';
 import { readFileSync, statSync, type Stats } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { z } from 'zod';
+import { scopes } from './scopes.ts';
 import { tokenKinds } from './tokens.ts';
 
 /** The secrets file cannot be used; the message says why and what to do. */
@@ -14,6 +15,7 @@ export class SecretsError extends Error {
 const name = z.string().min(1).max(200);
 // a JWK is another standard's format: members that are not needed are no fault
 const okpKey = { kty: z.literal('OKP'), crv: z.literal('Ed25519'), x: z.string().min(1) };
+const time = z.iso.datetime();
 const fileSchema = z.strictObject({
   v: z.literal(1),
   tokens: z.array(
@@ -22,6 +24,7 @@ const fileSchema = z.strictObject({
       name,
       roles: z.array(name),
       kind: z.enum(tokenKinds),
+      scopes: z.array(z.enum(scopes)).optional(),
       sha256: z.string().regex(/^[0-9a-f]{64}$/, 'must be 64 lower-case hex characters'),
       createdAt: z.iso.datetime(),
       expiresAt: z.iso.datetime().optional(),
@@ -29,20 +32,46 @@ const fileSchema = z.strictObject({
   ),
   signingKeys: z
     .array(
-      z.strictObject({
-        kid: name,
-        privateJwk: z.object({ ...okpKey, d: z.string().min(1) }),
-        publicJwk: z.object(okpKey),
-      }),
+      z
+        .strictObject({
+          kid: name,
+          /** absent: it has signed, and verifies */
+          privateJwk: z.object({ ...okpKey, d: z.string().min(1) }).optional(),
+          publicJwk: z.object(okpKey),
+          /** absent: always, and to this day */
+          validFrom: time.optional(),
+          validUntil: time.optional(),
+        })
+        .refine(
+          ({ validFrom: from, validUntil: until }) =>
+            from === undefined || until === undefined || Date.parse(from) < Date.parse(until),
+          'validUntil must be after validFrom',
+        ),
     )
-    .min(1),
+    .refine((keys) => keys.some(({ privateJwk }) => privateJwk !== undefined), 'one must have a privateJwk')
+    .superRefine(oneEach),
   grantKeys: z
     .array(
-      z.strictObject({ kid: name, secret: z.string().regex(/^[\w-]{43,}$/, 'must be 32 bytes, base64url') }),
+      z.strictObject({
+        kid: name,
+        secret: z.string().regex(/^[\w-]{43,}$/, 'must be 32 bytes, base64url'),
+        /** it makes grants from then on; absent: always */
+        validFrom: time.optional(),
+      }),
     )
-    .min(1),
+    .min(1)
+    .superRefine(oneEach),
 });
 export type SecretsFile = z.infer<typeof fileSchema>;
+
+export type SigningKeyRecord = SecretsFile['signingKeys'][number];
+export type GrantKeyRecord = SecretsFile['grantKeys'][number];
+
+/** A key is looked up by its id, so a second one of that id could never verify. */
+function oneEach(keys: readonly { kid: string }[], context: z.RefinementCtx): void {
+  const ids = keys.map(({ kid }) => kid);
+  if (new Set(ids).size < ids.length) context.addIssue({ code: 'custom', message: 'two have one kid' });
+}
 
 /** @throws SecretsError when the file is missing, open to others, or not valid */
 export function readSecretsFile(path: string): SecretsFile {

@@ -1,31 +1,26 @@
-// The deployment's secrets file: API tokens (only their hashes), the keys that sign decisions, the keys
-// that make grants. The first key of a list is used, all of them verify, so that each can be rotated.
-import { randomBytes, randomUUID } from 'node:crypto';
+// The deployment's secrets file as a running process sees it: API tokens (only their hashes), the keys that sign
+// decisions, the keys that make grants. How keys follow each other is in secret-keys.ts.
 import { statSync } from 'node:fs';
-import { link, mkdir, rename, rm, rmdir } from 'node:fs/promises';
+import { link, rm } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
-import { setTimeout as delay } from 'node:timers/promises';
-import { exportJWK, generateKeyPair } from 'jose';
 import type { GrantKey } from './core/grant.ts';
 import type { ProofKey, SigningKey } from './core/proof.ts';
 import { makePrivateFolder } from './embedded/private-folder.ts';
-import {
-  checkSecretsFile,
-  hasCode,
-  missingSecrets,
-  readSecretsFile,
-  SecretsError,
-  writeBeside,
-  type SecretsFile,
-} from './secrets-file.ts';
+import { grantKeysAt, newGrantKey, newSigningKey, proofKeysOf, signingKeyAt } from './secret-keys.ts';
+import { editSecretsFile } from './secrets-edit.ts';
+import { hasCode, readSecretsFile, writeBeside, type SecretsFile } from './secrets-file.ts';
+import { defaultScopes, scopes, type Scope } from './scopes.ts';
 import { hashToken, makeToken, type TokenKind, type TokenRecord } from './tokens.ts';
 
-/** The file as it is now: each call sees a change within a second of it. */
+/** The file as it is now: each call sees a change within a second of it, `proofKeys` and `grantKeys` at once. */
 export interface Secrets {
   path: string;
   tokens(): readonly TokenRecord[];
+  /** @throws SecretsError when no key may sign now */
   signingKey(): SigningKey;
+  /** What another process on this file has signed with is in here: it saw the key in the file before. */
   proofKeys(): readonly ProofKey[];
+  /** the one that makes grants now first */
   grantKeys(): readonly GrantKey[];
 }
 
@@ -43,6 +38,8 @@ export interface NewToken {
   roles: string[];
   /** Default `person`. */
   kind?: TokenKind;
+  /** Default: start, read and decide. */
+  scopes?: Scope[];
   /** ISO 8601 */
   expiresAt?: string;
 }
@@ -60,33 +57,39 @@ export async function openSecrets(
   const secrets: Secrets = {
     path,
     tokens: () => current().tokens,
-    signingKey: () => current().signingKeys[0]!,
-    proofKeys: () => current().signingKeys,
-    grantKeys: () => current().grantKeys,
+    signingKey: () => signingKeyAt(current(), Date.now()),
+    proofKeys: () => proofKeysOf(current('look')),
+    grantKeys: () => grantKeysAt(current('look'), Date.now()),
   };
   return createdToken === undefined ? { secrets } : { secrets, createdToken };
 }
 
 /** Adds a token to an existing file and gives the plain token, which is kept nowhere. @throws SecretsError */
 export async function addToken(path: string, token: NewToken): Promise<string> {
-  const plain = makeToken();
-  await withLock(path, async () => {
-    const file = readSecretsFile(path);
-    file.tokens.push(tokenRecord(token, plain));
-    const temporary = await writeBeside(path, checkSecretsFile(path, file));
-    await rename(temporary, path);
-  });
-  return plain;
+  return (await makeTokenIn(path, token)).token;
 }
 
-function tokenRecord(token: NewToken, plain: string): TokenRecord {
+/** As `addToken`, with what the file has of it now. */
+export async function makeTokenIn(
+  path: string,
+  token: NewToken,
+  now = Date.now(),
+): Promise<{ token: string; record: TokenRecord }> {
+  const plain = makeToken();
+  const record = tokenRecord(token, plain, now);
+  await editSecretsFile(path, (file) => void file.tokens.push(record), now);
+  return { token: plain, record };
+}
+
+function tokenRecord(token: NewToken, plain: string, now: number): TokenRecord {
   return {
     id: token.id,
     name: token.name,
     roles: token.roles,
     kind: token.kind ?? 'person',
+    scopes: token.scopes ?? [...defaultScopes],
     sha256: hashToken(plain),
-    createdAt: new Date().toISOString(),
+    createdAt: new Date(now).toISOString(),
     ...(token.expiresAt === undefined ? {} : { expiresAt: token.expiresAt }),
   };
 }
@@ -97,13 +100,12 @@ async function createSecretsFile(path: string): Promise<{ id: string; token: str
   if (statSync(path, { throwIfNoEntry: false }) !== undefined) return undefined;
   await makePrivateFolder(dirname(path));
   const token = makeToken();
-  const { privateKey, publicKey } = await generateKeyPair('EdDSA', { extractable: true });
-  const kid = randomUUID().slice(0, 8);
+  const admin = { id: 'admin', name: 'Admin', roles: ['admin'], scopes: [...scopes] };
   const temporary = await writeBeside(path, {
     v: 1,
-    tokens: [tokenRecord({ id: 'admin', name: 'Admin', roles: ['admin'] }, token)],
-    signingKeys: [{ kid, privateJwk: await exportJWK(privateKey), publicJwk: await exportJWK(publicKey) }],
-    grantKeys: [{ kid, secret: randomBytes(32).toString('base64url') }],
+    tokens: [tokenRecord(admin, token, Date.now())],
+    signingKeys: [await newSigningKey()],
+    grantKeys: [newGrantKey()],
   });
   try {
     await link(temporary, path);
@@ -116,41 +118,14 @@ async function createSecretsFile(path: string): Promise<{ id: string; token: str
   }
 }
 
-// A change takes milliseconds; a lock that is older was left by a process that was killed.
-const lockBoundMs = 5000;
-
-async function withLock(path: string, change: () => Promise<void>): Promise<void> {
-  const lock = `${path}.lock`;
-  const giveUpAt = Date.now() + lockBoundMs;
-  for (;;) {
-    try {
-      await mkdir(lock);
-      break;
-    } catch (error) {
-      if (hasCode(error, 'ENOENT')) throw missingSecrets(path);
-      if (!hasCode(error, 'EEXIST')) throw error;
-      if (Date.now() > giveUpAt) {
-        throw new SecretsError(
-          `${lock} is in the way: another process is changing the file, or died at it; remove it`,
-        );
-      }
-      await delay(20);
-    }
-  }
-  try {
-    await change();
-  } finally {
-    await rmdir(lock);
-  }
-}
-
-function watchedFile(path: string, warn: (message: string) => void): () => SecretsFile {
+/** With `look` the file is looked at whenever it was last looked at. */
+function watchedFile(path: string, warn: (message: string) => void): (look?: 'look') => SecretsFile {
   let seen = fingerprint(path);
   let file = readSecretsFile(path);
   let lookedAt = performance.now();
-  return () => {
+  return (look) => {
     const now = performance.now();
-    if (now - lookedAt < lookEveryMs) return file;
+    if (look === undefined && now - lookedAt < lookEveryMs) return file;
     lookedAt = now;
     const print = fingerprint(path);
     if (print === seen) return file;

@@ -1,6 +1,7 @@
 // API tokens: who a caller is. A token is shown once, when it is made; what is kept is its SHA-256. It has
 // 256 random bits, so a plain hash is enough: there is nothing to guess, and no salt or slow hash helps.
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
+import type { Scope } from './scopes.ts';
 
 export const tokenKinds = ['person', 'service'] as const;
 export type TokenKind = (typeof tokenKinds)[number];
@@ -11,6 +12,8 @@ export interface TokenRecord {
   name: string;
   roles: string[];
   kind: TokenKind;
+  /** absent: `defaultScopes` */
+  scopes?: Scope[] | undefined;
   /** hex SHA-256 of the token */
   sha256: string;
   /** ISO 8601 */

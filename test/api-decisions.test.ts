@@ -144,7 +144,7 @@ test('P2: a second decision on a settled gate changes nothing and names the firs
 
 test('P2: of 50 approvals and 50 rejections at once one wins, and every other one is told which', async () => {
   const { call, fake } = createApiHarness({
-    authenticate: (token) => ({ id: token, name: token, roles: [], kind: 'person' }),
+    authenticate: (token) => ({ id: token, name: token, roles: [], kind: 'person', scopes: ['decide'] }),
   });
   const { key, hash } = fake.ask({ runId: 'r1' });
   const answers = await Promise.all(

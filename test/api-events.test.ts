@@ -1,6 +1,7 @@
 // Events of a run: the trail from the start or from the last one heard, then live; each fact once.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { ApiProblem } from '../src/api/problem.ts';
 import { createApiHarness, serveApp } from './support/api-harness.ts';
 import { listen } from './support/event-listener.ts';
 import { eventually } from './support/eventually.ts';
@@ -140,4 +141,33 @@ test('an unknown run, a malformed Last-Event-ID and a missing Temporal are probl
     assert.equal((await follow(harness, 'r1', id)).status, 400, id);
   harness.fake.control.temporal = 'down';
   assert.equal((await follow(harness, 'r1')).status, 503);
+});
+
+test('a listener whose token is revoked, or loses its scope, is let go with the next heartbeat', async () => {
+  const held = { ann: ['read'], bob: ['read'], eve: ['read'] } as Record<
+    string,
+    ('read' | 'start')[] | undefined
+  >;
+  const harness = createApiHarness({
+    ...quick,
+    heartbeatMs: 5,
+    authenticate(id) {
+      if (id === 'eve' && held['ann'] === undefined) throw new ApiProblem('issuer_unavailable', 'not now');
+      const scopes = held[id];
+      return scopes && { id, name: id, roles: [], kind: 'person', scopes };
+    },
+  });
+  harness.fake.ask({ runId: 'r1' });
+  const open = async (id: string, path: string) =>
+    listen(await harness.app.request(path, { headers: { authorization: `Bearer ${id}` } }));
+  const ann = [await open('ann', '/runs/r1/events'), await open('ann', '/events')];
+  const bob = await open('bob', '/runs/r1/events');
+  const eve = await open('eve', '/runs/r1/events');
+  await ann[0]!.take(3);
+  held['ann'] = undefined;
+  held['bob'] = ['start'];
+  for (const listener of [...ann, bob]) await listener.rest();
+  // one of whom nobody can tell now goes on: to its end with the run
+  harness.fake.close('r1', 'completed');
+  assert.equal((await eve.rest()).at(-1)?.type, 'run_finished');
 });

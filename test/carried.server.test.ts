@@ -29,7 +29,7 @@ const settings = { address, namespace, taskQueue, secretsFile, ledgerUrl: ledger
 let worker = await startWorker(settings);
 
 const hour = 3_600_000;
-const principal: Principal = { id: 'ann', name: 'Ann', kind: 'person', roles: ['admin'] };
+const principal: Principal = { id: 'ann', name: 'Ann', kind: 'person', roles: ['admin'], scopes: ['admin'] };
 
 /** Two gates, a and b, each a refund of an order of its own. */
 async function start(name: string, more: Partial<CarriedGatesInput> = {}): Promise<[SeenGate, SeenGate]> {

@@ -21,6 +21,7 @@ test('docs/cli.md has every command that the issues name', async () => {
     ...['dev', 'worker', 'api', 'run', 'runs list', 'runs show', 'runs cancel', 'trail'],
     ...['approvals list', 'approvals show', 'approvals watch', 'decisions export'],
     ...['approve', 'reject', 'edit', 'respond', 'amend', 'withdraw', 'comment'],
+    ...['tokens list', 'tokens create', 'tokens revoke', 'keys list', 'keys rotate', 'keys remove'],
     ...['doctor', 'config print', 'completion'],
   ]);
 });

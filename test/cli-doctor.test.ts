@@ -7,6 +7,7 @@ import { checkNode, clockFinding } from '../src/cli/doctor-local.ts';
 import { checkTemporal, type TemporalCheck } from '../src/cli/doctor-temporal.ts';
 import { savedViews } from '../src/cli/doctor.ts';
 import { searchAttributeKinds } from '../src/core/names.ts';
+import { editSecretsFile } from '../src/secrets-edit.ts';
 import { createApiHarness, serveApp } from './support/api-harness.ts';
 import { runCommand } from './support/fake-terminal.ts';
 import { makeSecrets } from './support/secrets.ts';
@@ -164,6 +165,24 @@ test('without Temporal doctor still looks at the rest, and is 69', async () => {
     const bad = await doctor({ ...env, COUNTERSIGN_TOKEN: 'wrong', COUNTERSIGN_SECRETS_FILE: folder });
     assert.deepEqual([bad.found['token'], bad.found['secrets']], ['fail', 'fail']);
     assert.ok(!bad.stdout.includes('wrong'), 'no token is printed');
+    await editSecretsFile(
+      path,
+      ({ signingKeys }) => void (signingKeys[0]!.validUntil = '2026-01-01T00:00:00Z'),
+    );
+    assert.equal((await doctor(env)).found['secrets'], 'fail', 'no key may sign');
+  } finally {
+    server.close();
+  }
+});
+
+test('a token that is for other things than reading is taken', async () => {
+  const { app } = createApiHarness({
+    authenticate: () => ({ id: 'shop', name: 'Shop', roles: [], kind: 'service', scopes: ['start'] }),
+  });
+  const server = await serveApp(app);
+  try {
+    const { found } = await doctor({ COUNTERSIGN_URL: server.url, COUNTERSIGN_TOKEN: 'token-shop' });
+    assert.equal(found['token'], 'ok');
   } finally {
     server.close();
   }

@@ -28,7 +28,7 @@ const byExitCode: Record<number, ErrorCode[]> = {
     ...(['not_allowed', 'self_approval', 'unproven'] as const),
   ],
   5: ['not_found', 'trigger_not_found', 'run_not_found', 'approval_not_found', 'decision_not_found'],
-  69: ['rate_limited', 'internal_error', 'temporal_unavailable', 'check_failed'],
+  69: ['rate_limited', 'internal_error', 'temporal_unavailable', 'issuer_unavailable', 'check_failed'],
 };
 
 function problem(code: ErrorCode) {

@@ -103,6 +103,19 @@ describe('a configuration', () => {
     assert.doesNotMatch(JSON.stringify(printed), /SECRET/);
   });
 
+  test('holds an OIDC issuer with every default of one, and prints it: nothing of it is secret', async () => {
+    const cwd = project(
+      `{ tools: [], oidc: { issuer: 'https://id.example.com/t/1', audience: 'countersign' } }`,
+    );
+    const printed = redactConfig(await loadConfig({ cwd, env: {} }));
+    assert.deepEqual(printed['oidc'], {
+      ...{ issuer: 'https://id.example.com/t/1', audience: 'countersign' },
+      algorithms: ['RS256', 'PS256', 'ES256', 'EdDSA'],
+      ...{ idClaim: 'sub', nameClaim: 'name', rolesClaim: 'roles' },
+      ...{ scopes: ['start', 'read', 'decide'], roleScopes: {} },
+    });
+  });
+
   test('prints itself with tools by name and nothing of their code', async () => {
     const cwd = project(`{ tools: [${tool(`description: 'SECRET', attempts: 3`)}] }`);
     const text = JSON.stringify(redactConfig(await loadConfig({ cwd, env: {} })));
@@ -212,6 +225,36 @@ describe('a config file is refused', () => {
       'a header to drop that is no name',
       `{ tools: [], dropHeaders: ['x-ok', 'not a name'] }`,
       /config\.dropHeaders\[1\]: must be the name of a header/,
+    ],
+    [
+      'an issuer over plain HTTP',
+      `{ tools: [], oidc: { issuer: 'http://id.example.com', audience: 'a' } }`,
+      /config\.oidc\.issuer: must be an https URL without user, \? and # \(http only for localhost\)/,
+    ],
+    [
+      'an issuer with a password, keys over plain HTTP',
+      `{ tools: [], oidc: { issuer: 'https://u:SECRETSECRET@id.example.com', audience: 'a', jwksUri: 'http://k.example' } }`,
+      /config\.oidc\.issuer: must be .*config\.oidc\.jwksUri: must be/,
+    ],
+    [
+      'an issuer for anybody',
+      `{ tools: [], oidc: { issuer: 'https://id.example.com' } }`,
+      /config\.oidc\.audience: /,
+    ],
+    [
+      'algorithms whose key both sides know',
+      `{ tools: [], oidc: { issuer: 'https://id.example.com', audience: [], algorithms: ['HS256', 'none'] } }`,
+      /oidc\.audience: .*oidc\.algorithms\[0\]: must be one of RS256.*oidc\.algorithms\[1\]: must be one of/,
+    ],
+    [
+      'a scope that there is not',
+      `{ tools: [], oidc: { issuer: 'https://id.example.com', audience: 'a', scopes: ['write'] } }`,
+      /config\.oidc\.scopes\[0\]: .*"start"/,
+    ],
+    [
+      'a role that nobody can have',
+      `{ tools: [], oidc: { issuer: 'https://id.example.com', audience: 'a', roles: ['x'], roleScopes: { y: ['admin'] } } }`,
+      /config\.oidc\.roleScopes: names a role that is not in roles/,
     ],
     [
       'a missing specs folder',

@@ -28,6 +28,7 @@ export interface ApiDeps {
   checkInput(spec: Spec, input: Json): string[];
   /** Freezes and hashes what is asked for, as the worker will. */
   freezeRequest: FreezeRequest;
+  /** May throw an ApiProblem that says why it is refused, or that nobody can tell now. */
   authenticate(token: string): Principal | undefined | Promise<Principal | undefined>;
   /** The proof (compact JWS) of a decision, made by the API's key at this moment. */
   sign(decision: Omit<Decision, 'proof'>, place: { workflowId: string }): Promise<string>;
@@ -56,6 +57,8 @@ export const defaultReceiptBudgetMs = 3000;
 export interface ApiEnv {
   Variables: {
     principal: Principal;
+    /** Whether the credentials would still be taken: for what is answered over a long time. Never rejects. */
+    mayGoOn: () => Promise<boolean>;
     /** of a webhook; its headers no longer hold it */
     webhookSignature: string;
   };

@@ -1,5 +1,6 @@
 // Server-sent events (WHATWG HTML, 9.2): one event a fact, heartbeats while nothing happens. It takes the next
-// event only when the listener has room, so a slow one costs no memory, and stops with the listener.
+// event only when the listener has room, so a slow one costs no memory, and stops with the listener, or when the
+// listener may listen no more.
 import type { TrailFact } from '../core/trail-fact.ts';
 
 /** Without an id a listener's place stays where it was; without a fact only its place moves. */
@@ -13,7 +14,12 @@ export const defaultHeartbeatMs = 15_000;
 
 export function eventStream(
   follow: (signal: AbortSignal) => AsyncIterable<ServerEvent>,
-  options: { heartbeatMs?: number; onBug(error: unknown): void },
+  options: {
+    heartbeatMs?: number;
+    /** Asked with each heartbeat: whether the listener may still listen. Never rejects. */
+    mayGoOn(): Promise<boolean>;
+    onBug(error: unknown): void;
+  },
 ): Response {
   const stop = new AbortController();
   const encoder = new TextEncoder();
@@ -27,9 +33,15 @@ export function eventStream(
     start(controller) {
       // at once: the listener learns that it is connected, and a proxy passes the headers on
       controller.enqueue(encoder.encode(': connected\n\n'));
-      heartbeat = setInterval(() => {
-        if ((controller.desiredSize ?? 0) > 0) controller.enqueue(encoder.encode(':\n\n'));
-      }, options.heartbeatMs ?? defaultHeartbeatMs);
+      const beat = async () => {
+        const goesOn = await options.mayGoOn();
+        if (stop.signal.aborted) return;
+        if (!goesOn) {
+          end();
+          controller.close();
+        } else if ((controller.desiredSize ?? 0) > 0) controller.enqueue(encoder.encode(':\n\n'));
+      };
+      heartbeat = setInterval(() => void beat(), options.heartbeatMs ?? defaultHeartbeatMs);
       events = follow(stop.signal)[Symbol.asyncIterator]();
     },
     async pull(controller) {

@@ -30,7 +30,7 @@ type HookDeps = Pick<ApiDeps, 'client' | 'specs' | 'checkInput'>;
 
 /** Who started it, in trails and as the one who asks. */
 export function hookPrincipal(name: string): Principal {
-  return { id: `hook:${name}`, name, roles: [], kind: 'hook' };
+  return { id: `hook:${name}`, name, roles: [], kind: 'service', scopes: ['start'] };
 }
 
 export function createHookStarter(deps: HookDeps, startOnce: StartDesk) {

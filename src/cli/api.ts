@@ -4,6 +4,8 @@ import type { AddressInfo } from 'node:net';
 import { createAdaptorServer } from '@hono/node-server';
 import { Client } from '@temporalio/client';
 import { buildApp } from '../api/app.ts';
+import { createAuthenticate } from '../api/authenticate.ts';
+import { createOidc } from '../api/oidc.ts';
 import { createClient } from '../client.ts';
 import type { Config } from '../config.ts';
 import { signProof } from '../core/proof.ts';
@@ -11,7 +13,6 @@ import { inputProblems } from '../core/spec/input.ts';
 import { checkSpecObject } from '../core/spec/load.ts';
 import { createFreezeRequest } from '../freeze-request.ts';
 import { connectTemporal } from '../temporal-connection.ts';
-import { findToken } from '../tokens.ts';
 import { openTriggers, type HookTrigger } from '../triggers.ts';
 import { openProject, openProjectSecrets, UsageProblem } from './open-project.ts';
 import { stopWish } from './stop.ts';
@@ -29,6 +30,11 @@ export async function runApi(options: { config?: string; createSecrets?: boolean
     namespace,
     taskQueue: config.taskQueue,
   });
+  const logFields = ({ message, ...fields }: Record<string, unknown>) =>
+    log(typeof message === 'string' ? message : 'api', fields);
+  const oidc = config.oidc && createOidc(config.oidc, { log: logFields, now: Date.now });
+  // not waited for: tokens of the file are taken without it
+  void oidc?.warmUp();
   const app = buildApp({
     client,
     specs,
@@ -40,12 +46,12 @@ export async function runApi(options: { config?: string; createSecrets?: boolean
     },
     checkInput: (spec, input) => inputProblems(spec.input, input),
     freezeRequest: createFreezeRequest({ tools: config.tools, approvalTtlMs: config.approvalTtlMs }),
-    authenticate: (presented) => findToken(secrets.tokens(), presented),
+    authenticate: createAuthenticate({ tokens: secrets.tokens, oidc }),
     sign: (decision, { workflowId }) => signProof(decision, { namespace, workflowId }, secrets.signingKey()),
     triggers,
     ...(config.dropHeaders === undefined ? {} : { dropHeaders: config.dropHeaders }),
     ...(config.baseUrl === undefined ? {} : { baseUrl: config.baseUrl }),
-    log: ({ message, ...fields }) => log(typeof message === 'string' ? message : 'api', fields),
+    log: logFields,
     now: () => Date.now(),
   });
   const server = createAdaptorServer({ fetch: app.fetch });

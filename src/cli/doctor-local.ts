@@ -1,6 +1,7 @@
 // What doctor finds on this machine and at the API: Node, config and specs, secrets, token, clock.
 import { loadConfig, type Config } from '../config.ts';
 import { formatSpecProblem } from '../core/spec/load.ts';
+import { signingKeyAt } from '../secret-keys.ts';
 import { readSecretsFile } from '../secrets-file.ts';
 import { openSpecRegistry } from '../spec-registry.ts';
 import { connectApi, apiUrl } from './api-client.ts';
@@ -44,11 +45,16 @@ async function specProblems({ specsFolder, tools }: Config): Promise<string[]> {
   }
 }
 
-export async function checkSecrets(config: Config | undefined, env: NodeJS.ProcessEnv): Promise<Finding[]> {
+export async function checkSecrets(
+  config: Config | undefined,
+  { env, now }: { env: NodeJS.ProcessEnv; now: number },
+): Promise<Finding[]> {
   const path = config?.secretsFile ?? env['COUNTERSIGN_SECRETS_FILE'];
   if (!path) return [];
   try {
-    const { tokens, signingKeys, grantKeys } = readSecretsFile(path);
+    const file = readSecretsFile(path);
+    const { tokens, signingKeys, grantKeys } = file;
+    signingKeyAt(file, now); // throws where none may sign
     const counts = `${tokens.length} tokens, ${signingKeys.length} signing keys, ${grantKeys.length} grant keys`;
     return [{ check: 'secrets', result: 'ok', text: `${path}: ${counts}` }];
   } catch (error) {
@@ -82,6 +88,10 @@ async function checkToken(terminal: Terminal): Promise<Finding> {
   } catch (error) {
     if (!(error instanceof CliProblem)) throw error;
     const unset = !terminal.env['COUNTERSIGN_TOKEN'];
+    // known, and for other things: a service that only starts runs needs no more
+    if (error.fields['code'] === 'not_allowed') {
+      return { check: 'token', result: 'ok', text: 'COUNTERSIGN_TOKEN is taken; it has no scope "read"' };
+    }
     return { check: 'token', result: unset ? 'warn' : 'fail', text: error.message };
   }
 }

@@ -32,7 +32,7 @@ export async function runDoctor(terminal: Terminal, options: DoctorOptions): Pro
   try {
     const taskQueue = config?.taskQueue ?? terminal.env['COUNTERSIGN_TASK_QUEUE'];
     findings.push(
-      ...(await checkSecrets(config, terminal.env)),
+      ...(await checkSecrets(config, { env: terminal.env, now: terminal.now() })),
       ...(await checkApi(terminal)),
       ...(await checkTemporal({
         connection,

@@ -60,6 +60,7 @@ const ofProblem: Readonly<Record<ErrorCode, ExitCode>> = {
   rate_limited: unavailable,
   internal_error: unavailable,
   temporal_unavailable: unavailable,
+  issuer_unavailable: unavailable,
   check_failed: unavailable,
 };
 

@@ -5,6 +5,7 @@ import { addApprovalCommands } from './commands/approval-commands.ts';
 import { addDecisionCommands } from './commands/decision-commands.ts';
 import type { CommandContext } from './commands/parts.ts';
 import { addRunCommands } from './commands/run-commands.ts';
+import { addSecretCommands } from './commands/secret-commands.ts';
 import { addInspectionCommands, addServerCommands } from './commands/server-commands.ts';
 import { CliProblem, exitCodeMeanings, exitCodes, type ExitCode } from './exit-codes.ts';
 import type { Terminal } from './terminal.ts';
@@ -26,6 +27,7 @@ export function buildProgram(context: CommandContext & { json?: boolean }): Comm
   addRunCommands(program, context);
   addApprovalCommands(program, context);
   addDecisionCommands(program, context);
+  addSecretCommands(program, context);
   addInspectionCommands(program, context);
   program.addHelpText('after', `\n${environmentText}\n\n${exitCodeText()}`);
   return program;

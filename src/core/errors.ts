@@ -35,8 +35,8 @@ const table = {
   },
   not_allowed: {
     status: 403,
-    title: 'You may see this, but not decide it',
-    remedy: 'Ask one of the people that the policy names.',
+    title: 'Your credentials do not allow this',
+    remedy: 'Use credentials with a scope that `detail` names, or ask somebody whom the policy names.',
   },
   self_approval: {
     status: 403,
@@ -155,6 +155,12 @@ const table = {
     status: 503,
     title: 'Temporal cannot be reached, or its answer was lost',
     remedy: 'Send it again; what starts or decides something, with the same Idempotency-Key.',
+    retryAfter: 5,
+  },
+  issuer_unavailable: {
+    status: 503,
+    title: 'Who you are cannot be checked now',
+    remedy: 'Send it again; if it stays, look into the log of the API: it cannot reach the OIDC issuer.',
     retryAfter: 5,
   },
   check_failed: {

@@ -15,7 +15,7 @@ import { canonicalize } from './canonical.ts';
 import type { Decision } from './decision.ts';
 import { hashText } from './hash.ts';
 
-/** The first signing key of a deployment signs; the public half of every key verifies. */
+/** One key of a deployment signs at a time; the public half of every key verifies. */
 export interface SigningKey {
   kid: string;
   /** Ed25519 */
@@ -26,6 +26,10 @@ export interface ProofKey {
   kid: string;
   /** Ed25519 */
   publicJwk: JWK_OKP_Public;
+  /** It signed from then on, in milliseconds since the epoch; absent: always. */
+  validFrom?: number;
+  /** It signed until then; absent: to this day. */
+  validUntil?: number;
 }
 
 /** The run that a proof is for. The root, the key and the hash are in the decision itself. */
@@ -87,7 +91,7 @@ export async function verifyProof(
   try {
     const { payload } = await compactVerify(proof, publicKey, { algorithms: ['EdDSA'] });
     const claims: unknown = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(payload));
-    return judgeClaims(claims, decision, place, key.kid, now);
+    return judgeClaims(claims, decision, place, key, now);
   } catch {
     // jose throws for every malformed token and wrong signature; the sender learns no more than this
     return refuse('its signature does not match');
@@ -106,7 +110,7 @@ function judgeClaims(
   payload: unknown,
   decision: Decision,
   place: ProofPlace,
-  kid: string,
+  { kid, validFrom = -Infinity, validUntil = Infinity }: ProofKey,
   now: number,
 ): ProofCheck {
   if (typeof payload !== 'object' || payload === null) return refuse('its payload is not an object');
@@ -123,6 +127,10 @@ function judgeClaims(
   if (typeof iat !== 'number') return refuse('it does not say when it was signed (iat)');
   const signedAt = Math.round(iat * 1000);
   if (signedAt > now + clockSkewMs) return refuse(`it was signed in the future, at ${timeText(signedAt)}`);
+  // by the time that it says of itself: that of the door which held the key and chose it by the same clock
+  if (signedAt < validFrom)
+    return refuse(`its key "${kid}" signs from ${timeText(validFrom)} on, not before`);
+  if (signedAt >= validUntil) return refuse(`its key "${kid}" signs no more since ${timeText(validUntil)}`);
   if (exp !== undefined) {
     if (typeof exp !== 'number') return refuse('its exp is not a number');
     const expiresAt = Math.round(exp * 1000);

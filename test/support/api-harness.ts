@@ -8,6 +8,7 @@ import type { Principal } from '../../src/api/auth.ts';
 import type { ApiDeps } from '../../src/api/deps.ts';
 import type { Spec } from '../../src/core/spec/spec.ts';
 import { createFreezeRequest } from '../../src/freeze-request.ts';
+import { defaultScopes } from '../../src/scopes.ts';
 import { defineTool } from '../../src/tool.ts';
 import { createFakeClient } from './fake-client.ts';
 
@@ -25,9 +26,10 @@ const refund = defineTool({
   run: async () => null,
 });
 
+const fields = { kind: 'person', scopes: defaultScopes } as const;
 const people: Record<string, Principal> = {
-  'token-ann': { id: 'ann', name: 'Ann', roles: ['finance'], kind: 'person' },
-  'token-bob': { id: 'bob', name: 'Bob', roles: ['finance'], kind: 'person' },
+  'token-ann': { ...fields, id: 'ann', name: 'Ann', roles: ['finance'] },
+  'token-bob': { ...fields, id: 'bob', name: 'Bob', roles: ['finance'] },
 };
 
 export interface Call {

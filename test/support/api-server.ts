@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict';
 import { Client } from '@temporalio/client';
 import { buildApp } from '../../src/api/app.ts';
+import { createAuthenticate } from '../../src/api/authenticate.ts';
 import type { ApiDeps } from '../../src/api/deps.ts';
 import { createClient } from '../../src/client.ts';
 import type { CountersignClient } from '../../src/countersign-client.ts';
@@ -12,7 +13,6 @@ import { checkSpecObject } from '../../src/core/spec/load.ts';
 import { createFreezeRequest } from '../../src/freeze-request.ts';
 import { addToken, openSecrets } from '../../src/secrets.ts';
 import { connectTemporal } from '../../src/temporal-connection.ts';
-import { findToken } from '../../src/tokens.ts';
 import { serveApp, type Answer } from './api-harness.ts';
 import { closeAfterFile } from './cleanup.ts';
 import { eventually } from './eventually.ts';
@@ -95,7 +95,7 @@ export async function startApi(
     },
     checkInput: (spec, input) => inputProblems(spec.input, input),
     freezeRequest: createFreezeRequest({ tools }),
-    authenticate: (presented) => findToken(secrets.tokens(), presented),
+    authenticate: createAuthenticate(secrets),
     sign: (decision, { workflowId }) => signProof(decision, { namespace, workflowId }, secrets.signingKey()),
     log: (fields) => logged.push(fields),
     now: () => Date.now(),

@@ -17,19 +17,16 @@ import { approvalNotFound } from '../problem.ts';
 import { createRequester } from '../request-approval.ts';
 import { approvalRequestBody, approvalsQuery, maxPageSize } from '../request-schemas.ts';
 import { approvalPage, approvalView as approvalSchema, type ApprovalRow } from '../schemas.ts';
-import { approvalParams, jsonContent, problems, security } from './route-parts.ts';
+import { approvalParams, guarded, guardedProblems, jsonContent } from './route-parts.ts';
 
 const request = createRoute({
-  method: 'post',
-  path: '/approvals',
-  security,
+  ...guarded('post', '/approvals'),
   request: { body: { required: true, content: { 'application/json': { schema: approvalRequestBody } } } },
   responses: {
     200: jsonContent(approvalSchema, 'the approval that an earlier, equal request asked for'),
     201: jsonContent(approvalSchema, 'asked for; its payload hash is the ETag'),
-    ...problems(
+    ...guardedProblems(
       'invalid_request',
-      'unauthenticated',
       'approval_not_found',
       'not_open',
       'idempotency_in_flight',
@@ -42,24 +39,20 @@ const request = createRoute({
 });
 
 const list = createRoute({
-  method: 'get',
-  path: '/approvals',
-  security,
+  ...guarded('get', '/approvals'),
   request: { query: approvalsQuery },
   responses: {
     200: jsonContent(approvalPage, 'approvals of up to 20 runs, newest run first'),
-    ...problems('invalid_request', 'unauthenticated', 'temporal_unavailable'),
+    ...guardedProblems('invalid_request', 'temporal_unavailable'),
   },
 });
 
 const read = createRoute({
-  method: 'get',
-  path: '/approvals/{key}',
-  security,
+  ...guarded('get', '/approvals/{key}'),
   request: { params: approvalParams },
   responses: {
     200: jsonContent(approvalSchema, 'the case; its payload hash is the ETag'),
-    ...problems('unauthenticated', 'approval_not_found', 'not_open', 'temporal_unavailable'),
+    ...guardedProblems('approval_not_found', 'not_open', 'temporal_unavailable'),
   },
 });
 
@@ -76,10 +69,9 @@ export function approvalRoutes(
 ): void {
   const { client, baseUrl } = deps;
   const requestApproval = createRequester(deps, startOnce);
-  const auth = bearerAuth(deps);
   const setting = () => ({ now: deps.now(), ...(baseUrl === undefined ? {} : { baseUrl }) });
 
-  app.openapi({ ...list, middleware: [auth] as const }, async (c) => {
+  app.openapi({ ...list, middleware: [bearerAuth(deps, list)] as const }, async (c) => {
     const { limit, cursor, ...filter } = c.req.valid('query');
     const pageSize = limit === undefined ? maxPageSize : Number(limit);
     const page = await runsOf(client, filter, { pageSize, ...readCursor(cursor, filter) });
@@ -103,26 +95,29 @@ export function approvalRoutes(
       : approvalNotFound(key);
   };
 
-  app.openapi({ ...request, middleware: [auth, jsonBody(runBodyLimitBytes)] as const }, async (c) => {
-    const principal = c.get('principal');
-    const idempotencyKey = readIdempotencyKey(c.req.header('idempotency-key'));
-    const asked = await requestApproval(principal, c.req.valid('json'), idempotencyKey);
-    const { runId, run } = asked;
-    const root = run === undefined ? asked.root : run.root;
-    const key = approvalKey({ workflowId: runId, position: requestPosition, root });
-    c.header('location', `${baseUrl ?? ''}${approvalPath(key)}`);
-    if (run !== undefined) {
-      const view = await readApproval(principal, key);
-      c.header('etag', `"${view.payloadHash}"`);
-      return c.json(view, 200);
-    }
-    // from what was frozen: the run is started, whatever becomes of a second call
-    const requested = askedCase({ ...asked.checked, key, root });
-    c.header('etag', `"${requested.payloadHash}"`);
-    return c.json(approvalView({ runId, root, approvals: [] }, { requested }, setting()), 201);
-  });
+  app.openapi(
+    { ...request, middleware: [bearerAuth(deps, request), jsonBody(runBodyLimitBytes)] as const },
+    async (c) => {
+      const principal = c.get('principal');
+      const idempotencyKey = readIdempotencyKey(c.req.header('idempotency-key'));
+      const asked = await requestApproval(principal, c.req.valid('json'), idempotencyKey);
+      const { runId, run } = asked;
+      const root = run === undefined ? asked.root : run.root;
+      const key = approvalKey({ workflowId: runId, position: requestPosition, root });
+      c.header('location', `${baseUrl ?? ''}${approvalPath(key)}`);
+      if (run !== undefined) {
+        const view = await readApproval(principal, key);
+        c.header('etag', `"${view.payloadHash}"`);
+        return c.json(view, 200);
+      }
+      // from what was frozen: the run is started, whatever becomes of a second call
+      const requested = askedCase({ ...asked.checked, key, root });
+      c.header('etag', `"${requested.payloadHash}"`);
+      return c.json(approvalView({ runId, root, approvals: [] }, { requested }, setting()), 201);
+    },
+  );
 
-  app.openapi({ ...read, middleware: [auth] as const }, async (c) => {
+  app.openapi({ ...read, middleware: [bearerAuth(deps, read)] as const }, async (c) => {
     const view = await readApproval(c.get('principal'), c.req.valid('param').key);
     c.header('etag', `"${view.payloadHash}"`);
     return c.json(view, 200);

@@ -6,26 +6,24 @@ import { decidedIn } from '../decided.ts';
 import type { ApiContext, ApiEnv } from '../deps.ts';
 import { decisionsQuery, maxPageSize } from '../request-schemas.ts';
 import { decisionPage } from '../schemas.ts';
-import { jsonContent, jsonLines, problems, security, wantsLines } from './route-parts.ts';
+import { guarded, guardedProblems, jsonContent, jsonLines, wantsLines } from './route-parts.ts';
 
 const list = createRoute({
-  method: 'get',
-  path: '/decisions',
-  security,
+  ...guarded('get', '/decisions'),
   request: { query: decisionsQuery },
   responses: {
     200: jsonContent(
       decisionPage,
       'decided cases of up to 20 runs, open runs first, then those that ended last; one a line as application/jsonl, then the next page is in the Link header',
     ),
-    ...problems('invalid_request', 'unauthenticated', 'temporal_unavailable'),
+    ...guardedProblems('invalid_request', 'temporal_unavailable'),
   },
 });
 
 export function decidedRoutes(app: OpenAPIHono<ApiEnv>, { deps, skipOdd }: ApiContext): void {
   const { client, baseUrl } = deps;
 
-  app.openapi({ ...list, middleware: [bearerAuth(deps)] as const }, async (c) => {
+  app.openapi({ ...list, middleware: [bearerAuth(deps, list)] as const }, async (c) => {
     const { limit, cursor, ...filters } = c.req.valid('query');
     const { spec, since } = filters;
     const page = await client.listRuns({

@@ -7,15 +7,13 @@ import { readIdempotencyKey, readPayloadHash } from '../headers.ts';
 import { decisionPath } from '../links.ts';
 import type { DecisionFields } from '../request-schemas.ts';
 import { decisionAnswer, type DecisionAnswer } from '../schemas.ts';
-import { doorOf, jsonContent, problems } from './route-parts.ts';
+import { doorOf, guardedProblems, jsonContent } from './route-parts.ts';
 
 export const decisionAnswers = {
   200: jsonContent(decisionAnswer, 'accepted; after an amendment the ETag is the new payload hash'),
   202: jsonContent(decisionAnswer, 'recorded; it is judged when a worker is back'),
-  ...problems(
+  ...guardedProblems(
     'invalid_request',
-    'unauthenticated',
-    'not_allowed',
     'self_approval',
     'unproven',
     'approval_not_found',

@@ -8,12 +8,10 @@ import { createFollowAll } from '../follow-all.ts';
 import { followRun } from '../follow-run.ts';
 import { readLastSeq } from '../headers.ts';
 import { runNotFound } from '../problem.ts';
-import { problems, runParams, security } from './route-parts.ts';
+import { guarded, guardedProblems, runParams } from './route-parts.ts';
 
 const events = createRoute({
-  method: 'get',
-  path: '/runs/{id}/events',
-  security,
+  ...guarded('get', '/runs/{id}/events'),
   request: { params: runParams },
   responses: {
     200: {
@@ -22,21 +20,19 @@ const events = createRoute({
       content: { 'text/event-stream': { schema: z.string() } },
     },
     204: { description: 'the run has ended, and Last-Event-ID was its last fact' },
-    ...problems('invalid_request', 'unauthenticated', 'run_not_found', 'temporal_unavailable'),
+    ...guardedProblems('invalid_request', 'run_not_found', 'temporal_unavailable'),
   },
 });
 
 const allEvents = createRoute({
-  method: 'get',
-  path: '/events',
-  security,
+  ...guarded('get', '/events'),
   responses: {
     200: {
       description:
         'each new fact of every run, with its `runId`, in the order in which they became known: from now, or after Last-Event-ID (`<time>/<run>/<seq>`)',
       content: { 'text/event-stream': { schema: z.string() } },
     },
-    ...problems('invalid_request', 'unauthenticated', 'temporal_unavailable'),
+    ...guardedProblems('invalid_request', 'temporal_unavailable'),
   },
 });
 
@@ -45,7 +41,7 @@ export function eventRoutes(app: OpenAPIHono<ApiEnv>, { deps, skipOdd }: ApiCont
   const followAll = createFollowAll({ ...deps, skipOdd });
   const beat = heartbeatMs === undefined ? {} : { heartbeatMs };
 
-  app.openapi({ ...events, middleware: [bearerAuth(deps)] as const }, async (c) => {
+  app.openapi({ ...events, middleware: [bearerAuth(deps, events)] as const }, async (c) => {
     const { id } = c.req.valid('param');
     const after = readLastSeq(c.req.header('last-event-id'));
     const run = await client.describeRun(id);
@@ -60,10 +56,10 @@ export function eventRoutes(app: OpenAPIHono<ApiEnv>, { deps, skipOdd }: ApiCont
     }
     const onBug = (error: unknown) =>
       deps.log({ level: 'error', message: 'a run could not be followed', runId: id, error: String(error) });
-    return eventStream(follow, { ...beat, onBug });
+    return eventStream(follow, { ...beat, mayGoOn: c.get('mayGoOn'), onBug });
   });
 
-  app.openapi({ ...allEvents, middleware: [bearerAuth(deps)] as const }, async (c) => {
+  app.openapi({ ...allEvents, middleware: [bearerAuth(deps, allEvents)] as const }, async (c) => {
     const after = readLastKey(c.req.header('last-event-id'), deps.now());
     // one that cannot be served is told so, and does not wait for facts that do not come
     await client.checkHealth();
@@ -72,6 +68,7 @@ export function eventRoutes(app: OpenAPIHono<ApiEnv>, { deps, skipOdd }: ApiCont
       deps.log({ level: 'error', message: 'the runs could not be followed', error: String(error) });
     return eventStream((signal) => followAll(after, ({ run }) => maySee(principal, run), signal), {
       ...beat,
+      mayGoOn: c.get('mayGoOn'),
       onBug,
     });
   });

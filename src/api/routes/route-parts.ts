@@ -3,13 +3,29 @@ import { z } from '@hono/zod-openapi';
 import type { Context } from 'hono';
 import { errorTable, type ErrorCode } from '../../core/errors.ts';
 import type { ApiEnv } from '../deps.ts';
+import { routeScopes, type GuardedRoute } from '../route-scopes.ts';
 import { problemSchema } from '../schemas.ts';
 
 export const runParams = z.object({ id: z.string().openapi({ description: 'the run id, percent-encoded' }) });
 export const approvalParams = z.object({ key: z.string().openapi({ description: 'the approval key' }) });
 export const decisionParams = approvalParams.extend({ decisionId: z.string() });
 
-export const security = [{ bearer: [] }];
+/**
+ * The method and path of a route that asks for a token, and the scopes that one needs: a bearer token with any
+ * one of them. `bearerAuth(deps, route)` holds it.
+ */
+export function guarded<const Method extends 'get' | 'post', const Path extends string>(
+  method: Method,
+  path: `${Uppercase<Method>} ${Path}` extends GuardedRoute ? Path : never,
+) {
+  const wanted = routeScopes[`${method.toUpperCase()} ${path}` as GuardedRoute];
+  return { method, path, security: wanted.map((scope) => ({ bearer: [scope] })) };
+}
+
+/** The problems of a guarded route: its own, and those of its guard. */
+export function guardedProblems(...codes: ErrorCode[]) {
+  return problems('unauthenticated', 'not_allowed', 'issuer_unavailable', ...codes);
+}
 
 /** Documents the problems of a route by their codes; they are thrown, so no handler returns one. */
 export function problems(...codes: ErrorCode[]) {

@@ -9,13 +9,11 @@ import { decisionBody, nothingBody } from '../request-schemas.ts';
 import { runRow } from '../run-view.ts';
 import { runRow as runSchema } from '../schemas.ts';
 import { createDecisionHandler, decisionAnswers } from './decision-handler.ts';
-import { jsonContent, problems, runParams, security } from './route-parts.ts';
+import { guarded, guardedProblems, jsonContent, problems, runParams } from './route-parts.ts';
 
 function decideRoute(kind: 'approve' | 'reject') {
   return createRoute({
-    method: 'post',
-    path: `/runs/{id}/${kind}` as const,
-    security,
+    ...guarded('post', `/runs/{id}/${kind}` as const),
     request: {
       params: runParams,
       body: { required: true, content: { 'application/json': { schema: decisionBody } } },
@@ -35,18 +33,15 @@ function decideRoute(kind: 'approve' | 'reject') {
 }
 
 const cancel = createRoute({
-  method: 'post',
-  path: '/runs/{id}/cancel',
-  security,
+  ...guarded('post', '/runs/{id}/cancel'),
   request: {
     params: runParams,
     body: { required: false, content: { 'application/json': { schema: nothingBody } } },
   },
   responses: {
     202: jsonContent(runSchema, 'the cancellation is recorded; open gates are settled as cancelled'),
-    ...problems(
+    ...guardedProblems(
       'invalid_request',
-      'unauthenticated',
       'run_not_found',
       'run_closed',
       'too_large',
@@ -58,19 +53,19 @@ const cancel = createRoute({
 
 export function runActionRoutes(app: OpenAPIHono<ApiEnv>, { deps, decider }: ApiContext): void {
   const { client, baseUrl } = deps;
-  const auth = bearerAuth(deps);
   const body = jsonBody(decisionBodyLimitBytes);
   const answer = createDecisionHandler(deps, decider);
 
   for (const kind of ['approve', 'reject'] as const) {
-    app.openapi({ ...decideRoute(kind), middleware: [auth, body] as const }, (c) =>
+    const route = decideRoute(kind);
+    app.openapi({ ...route, middleware: [bearerAuth(deps, route), body] as const }, (c) =>
       answer(c, kind, c.req.valid('json'), (order) =>
         findApproval(client, c.get('principal'), c.req.valid('param').id, order),
       ),
     );
   }
 
-  app.openapi({ ...cancel, middleware: [auth, body] as const }, async (c) => {
+  app.openapi({ ...cancel, middleware: [bearerAuth(deps, cancel), body] as const }, async (c) => {
     const { id } = c.req.valid('param');
     const run = await client.describeRun(id);
     if (run === undefined || !maySee(c.get('principal'), run)) throw runNotFound(id);

@@ -13,19 +13,16 @@ import { iso, runDetails, runRow } from '../run-view.ts';
 import { maxPageSize, runsQuery, runStartBody } from '../request-schemas.ts';
 import { runPage, runView, trailView } from '../schemas.ts';
 import { createStarter } from '../start-run.ts';
-import { jsonContent, jsonLines, problems, runParams, security, wantsLines } from './route-parts.ts';
+import { guarded, guardedProblems, jsonContent, jsonLines, runParams, wantsLines } from './route-parts.ts';
 
 const start = createRoute({
-  method: 'post',
-  path: '/runs',
-  security,
+  ...guarded('post', '/runs'),
   request: { body: { required: true, content: { 'application/json': { schema: runStartBody } } } },
   responses: {
     200: jsonContent(runView, 'the run that an earlier, equal request started'),
     201: jsonContent(runView, 'started'),
-    ...problems(
+    ...guardedProblems(
       'invalid_request',
-      'unauthenticated',
       'idempotency_in_flight',
       'idempotency_key_reused',
       'too_large',
@@ -36,42 +33,35 @@ const start = createRoute({
 });
 
 const list = createRoute({
-  method: 'get',
-  path: '/runs',
-  security,
+  ...guarded('get', '/runs'),
   request: { query: runsQuery },
   responses: {
     200: jsonContent(runPage, 'runs: the open ones, newest first, then those that ended last'),
-    ...problems('invalid_request', 'unauthenticated', 'temporal_unavailable'),
+    ...guardedProblems('invalid_request', 'temporal_unavailable'),
   },
 });
 
 const read = createRoute({
-  method: 'get',
-  path: '/runs/{id}',
-  security,
+  ...guarded('get', '/runs/{id}'),
   request: { params: runParams },
   responses: {
     200: jsonContent(runView, 'the run'),
-    ...problems('unauthenticated', 'run_not_found', 'temporal_unavailable'),
+    ...guardedProblems('run_not_found', 'temporal_unavailable'),
   },
 });
 
 const trail = createRoute({
-  method: 'get',
-  path: '/runs/{id}/trail',
-  security,
+  ...guarded('get', '/runs/{id}/trail'),
   request: { params: runParams },
   responses: {
     200: jsonContent(trailView, 'the facts of the run, in order; one a line as application/jsonl'),
-    ...problems('unauthenticated', 'run_not_found', 'temporal_unavailable'),
+    ...guardedProblems('run_not_found', 'temporal_unavailable'),
   },
 });
 
 export function runRoutes(app: OpenAPIHono<ApiEnv>, { deps, startOnce, skipOdd }: ApiContext): void {
   const { client, baseUrl } = deps;
   const startRun = createStarter(deps, startOnce);
-  const auth = bearerAuth(deps);
 
   const find = async (principal: Principal, runId: string): Promise<RunDescription> => {
     const run = await client.describeRun(runId);
@@ -79,37 +69,40 @@ export function runRoutes(app: OpenAPIHono<ApiEnv>, { deps, startOnce, skipOdd }
     return run;
   };
 
-  app.openapi({ ...start, middleware: [auth, jsonBody(runBodyLimitBytes)] as const }, async (c) => {
-    const { spec, input, id } = c.req.valid('json');
-    const idempotencyKey = readIdempotencyKey(c.req.header('idempotency-key'));
-    const started = await startRun(c.get('principal'), {
-      spec,
-      input: input === undefined ? {} : input,
-      ...(id === undefined ? {} : { id }),
-      ...(idempotencyKey === undefined ? {} : { idempotencyKey }),
-    });
-    c.header('location', `${baseUrl ?? ''}${runPath(started.runId)}`);
-    if (started.run !== undefined) {
-      const facts = await client.readTrail(started.runId);
-      return c.json(runDetails(started.run, facts, baseUrl), 200);
-    }
-    // from what was asked: the run is started, whatever becomes of a second call
-    const { spec: begun, specRef } = started.checked;
-    const view = {
-      id: started.runId,
-      status: 'running' as const,
-      spec: begun.name,
-      ...(specRef === undefined ? {} : { specHash: specRef.hash }),
-      trigger: { kind: 'api' },
-      createdAt: iso(deps.now()),
-      steps: [],
-      pendingApprovals: [],
-      links: runLinks(baseUrl, started.runId),
-    };
-    return c.json(view, 201);
-  });
+  app.openapi(
+    { ...start, middleware: [bearerAuth(deps, start), jsonBody(runBodyLimitBytes)] as const },
+    async (c) => {
+      const { spec, input, id } = c.req.valid('json');
+      const idempotencyKey = readIdempotencyKey(c.req.header('idempotency-key'));
+      const started = await startRun(c.get('principal'), {
+        spec,
+        input: input === undefined ? {} : input,
+        ...(id === undefined ? {} : { id }),
+        ...(idempotencyKey === undefined ? {} : { idempotencyKey }),
+      });
+      c.header('location', `${baseUrl ?? ''}${runPath(started.runId)}`);
+      if (started.run !== undefined) {
+        const facts = await client.readTrail(started.runId);
+        return c.json(runDetails(started.run, facts, baseUrl), 200);
+      }
+      // from what was asked: the run is started, whatever becomes of a second call
+      const { spec: begun, specRef } = started.checked;
+      const view = {
+        id: started.runId,
+        status: 'running' as const,
+        spec: begun.name,
+        ...(specRef === undefined ? {} : { specHash: specRef.hash }),
+        trigger: { kind: 'api' },
+        createdAt: iso(deps.now()),
+        steps: [],
+        pendingApprovals: [],
+        links: runLinks(baseUrl, started.runId),
+      };
+      return c.json(view, 201);
+    },
+  );
 
-  app.openapi({ ...list, middleware: [auth] as const }, async (c) => {
+  app.openapi({ ...list, middleware: [bearerAuth(deps, list)] as const }, async (c) => {
     const { limit, cursor, ...filters } = c.req.valid('query');
     const { status, spec, since } = filters;
     const page = await client.listRuns({
@@ -125,13 +118,13 @@ export function runRoutes(app: OpenAPIHono<ApiEnv>, { deps, startOnce, skipOdd }
     return c.json({ runs, ...cursorMember(page.cursor, filters) }, 200);
   });
 
-  app.openapi({ ...read, middleware: [auth] as const }, async (c) => {
+  app.openapi({ ...read, middleware: [bearerAuth(deps, read)] as const }, async (c) => {
     const { id } = c.req.valid('param');
     const run = await find(c.get('principal'), id);
     return c.json(runDetails(run, await client.readTrail(id), baseUrl), 200);
   });
 
-  app.openapi({ ...trail, middleware: [auth] as const }, async (c) => {
+  app.openapi({ ...trail, middleware: [bearerAuth(deps, trail)] as const }, async (c) => {
     const { id } = c.req.valid('param');
     await find(c.get('principal'), id);
     const facts = await client.readTrail(id);
