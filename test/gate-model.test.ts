@@ -110,15 +110,22 @@ const seen = new Map<string, number>();
 const count = (what: string): unknown => seen.set(what, (seen.get(what) ?? 0) + 1);
 
 function assertAsTheModelSays({ gates, state, receipts, performed, shown, isClosed }: Outcome): void {
-  const open = gates.map((gate, index) => ({ gate, position: positions[index] ?? '' })).filter(({ gate }) => gate.isOpen);
+  const open = gates
+    .map((gate, index) => ({ gate, position: positions[index] ?? '' }))
+    .filter(({ gate }) => gate.isOpen);
   assert.deepEqual(
     state.gates.map((gate) => [gate.position, gate.state, gate.settlement?.decisionId]),
     open.map(({ gate, position }) => [position, gate.state, gate.winner?.id]),
   );
   assert.deepEqual([...shown], open.map(({ gate, position }) => [position, gate.state])); // prettier-ignore
   const answered = receipts.map(({ decisionId, verdict, code }) => [decisionId, code ?? verdict]);
-  assert.deepEqual(Object.fromEntries(answered), Object.fromEntries(gates.flatMap(({ answers }) => [...answers])));
-  const acting = gates.map((gate, index) => ({ gate, position: positions[index] })).filter(({ gate }) => gate.acts);
+  assert.deepEqual(
+    Object.fromEntries(answered),
+    Object.fromEntries(gates.flatMap(({ answers }) => [...answers])),
+  );
+  const acting = gates
+    .map((gate, index) => ({ gate, position: positions[index] }))
+    .filter(({ gate }) => gate.acts);
   assert.deepEqual(
     performed.map(({ position, payloadHash, grant }) => [position, payloadHash, grant?.decisionId]).sort(),
     acting.map(({ gate, position }) => [position, gate.hash, gate.winner?.id]).sort(),
@@ -139,7 +146,9 @@ test('P2: a gate does what its model does, in whatever order decisions, judgemen
     const { sends, kindOfRun, ...plan } = planned;
     const { gates, requester, ...kind } = kindsOfRun[kindOfRun] ?? assert.fail();
     const made_ = await Promise.all(sends.map((one, index) => made(one, `d-${index}`, gates)));
-    const again = sends.flatMap((one, index) => Array.from({ length: one.again }, () => made_[index] ?? assert.fail()));
+    const again = sends.flatMap((one, index) =>
+      Array.from({ length: one.again }, () => made_[index] ?? assert.fail()),
+    );
     const run = await startRun({ ...kind, now: start });
     try {
       const setting = {
@@ -159,6 +168,8 @@ test('P2: a gate does what its model does, in whatever order decisions, judgemen
     ...['pending', 'approved', 'rejected', 'expired', 'withdrawn', 'responded', 'cancelled'].map((state) => `ended ${state}`),
     ...['accepted', 'not_open', 'expired', 'already_resolved', 'payload_changed', 'unproven', 'not_allowed', 'check_failed', 'unknown_key', 'won by its proof'],
   ]; // prettier-ignore
-  for (const what of all) assert.ok((seen.get(what) ?? 0) >= numRuns / 250, `${what}: ${seen.get(what) ?? 0} times`);
-  if (isFullFuzz) console.log(`seed ${fuzzSeed}, ${numRuns} runs: ${JSON.stringify(Object.fromEntries(seen))}`);
+  for (const what of all)
+    assert.ok((seen.get(what) ?? 0) >= numRuns / 250, `${what}: ${seen.get(what) ?? 0} times`);
+  if (isFullFuzz)
+    console.log(`seed ${fuzzSeed}, ${numRuns} runs: ${JSON.stringify(Object.fromEntries(seen))}`);
 });

@@ -90,7 +90,13 @@ function end(gate: ModelGate, state: GateState, winner?: Sent): void {
 }
 
 const settles: Partial<Record<DecisionKind, GateState>> = {
-  ...{ approve: 'approved', edit: 'approved', reject: 'rejected', withdraw: 'withdrawn', respond: 'responded' },
+  ...{
+    approve: 'approved',
+    edit: 'approved',
+    reject: 'rejected',
+    withdraw: 'withdrawn',
+    respond: 'responded',
+  },
 };
 
 function refusal(gate: ModelGate, sent: Sent, takenUpAt: number): RefusalCode | undefined {

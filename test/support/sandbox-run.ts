@@ -36,7 +36,11 @@ const internalFlags = [1, 2, 3, 4, 5, 6];
 /** @param bundlePath as `testBundle()` gives it */
 export function openSandbox(bundlePath: string): (start: SandboxStart) => Promise<SandboxRun> {
   const code = readFileSync(bundlePath, 'utf8');
-  const bundle = { code, filename: bundlePath, sourceMap: { version: 3, sources: [], mappings: '', names: [] } };
+  const bundle = {
+    code,
+    filename: bundlePath,
+    sourceMap: { version: 3, sources: [], mappings: '', names: [] },
+  };
   // its create() would also install the hooks that map stack traces: ten times the time, and nobody reads them here
   const creator = new ReusableVMWorkflowCreator(
     new vm.Script(code, { filename: bundlePath }),
