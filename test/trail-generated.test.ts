@@ -4,7 +4,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { fuzzSeed, isFullFuzz } from './support/fuzz.ts';
-import { stepKinds, writeHistory, type Expected, type Step } from './support/trail-writer.ts';
+import { stepKinds, type Expected, type Step } from './support/trail-run.ts';
+import { writeHistory } from './support/trail-writer.ts';
 import type { Execution, HistoryEvent } from '../src/core/history-event.ts';
 import { decodeKnown, decodeTrail } from '../src/core/trail.ts';
 import type { TrailFact } from '../src/core/trail-fact.ts';
@@ -121,5 +122,5 @@ function spoilAt(events: HistoryEvent[], at: number, how: string): void {
   // what one kind of event has, under the name of another; the raw input of a signal is always a list
   if (how === 'other' && event.type !== 'signaled')
     events[at] = { ...event, ...other, type: event.type } as HistoryEvent;
-  if (how === 'empty') events[at] = { ...event, ...{ result: null, input: [], fields: {} } } as HistoryEvent;
+  if (how === 'empty') events[at] = { ...event, ...{ result: null, input: [], fields: {} } };
 }

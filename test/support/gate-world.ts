@@ -63,11 +63,11 @@ export async function play(setting: Setting, scheduler: fc.Scheduler): Promise<O
   let now = start;
   let hasBegun = false;
   let isClosed = false;
-  let problem: unknown;
+  let problem: Error | undefined;
   let work = Promise.resolve();
   const next = (step: () => Promise<void>): void => {
     work = work.then(step).catch((error: unknown) => {
-      problem ??= error;
+      problem ??= error as Error;
     });
   };
 

@@ -106,7 +106,7 @@ function initialize({ workflowId, workflowType, root, input, now }: SandboxStart
   };
 }
 
-const toPayload = (value: unknown): RawPayload => defaultPayloadConverter.toPayload(value) as RawPayload;
+const toPayload = (value: unknown): RawPayload => defaultPayloadConverter.toPayload(value);
 
 export function signalJob(signalName: string, value: unknown): Job {
   return { signalWorkflow: { signalName, input: [toPayload(value)], identity: 'somebody' } };

@@ -1,99 +1,18 @@
 // Writes legal histories and, as it goes, the facts that they tell: it plays the run, so it knows what happened
 // and takes nothing from the decoder. Each step does what it can where the run stands, or nothing.
-import type { GatePhase } from '../../src/core/case.ts';
 import type { Decision } from '../../src/core/decision.ts';
 import type { Execution } from '../../src/core/history-event.ts';
 import type { Json } from '../../src/core/json.ts';
 import { admitSummary } from '../../src/core/names.ts';
-import type { TrailFact } from '../../src/core/trail-fact.ts';
 import type { GateState, RefusalCode } from '../../src/core/verdict.ts';
 import {
   caseOf, decisionAt, keyOf, performInput, root, signal, start, started, workflowId, type Body,
 } from './trail-events.ts'; // prettier-ignore
+import {
+  chainOf, codes, endings, endOf, isCut, type Expected, type Gate, type Plan, type Queued, type Recording, type Run, type Signalled,
+  type Step, type Written,
+} from './trail-run.ts'; // prettier-ignore
 import { poorRecords, poorSignals } from './trail-poor.ts';
-
-/** What a fact is compared by. */
-export interface Expected {
-  type: TrailFact['type'];
-  temporalRunId: string;
-  eventId: number;
-  position?: string;
-  code?: RefusalCode;
-  decisionId?: string;
-  superseded?: true;
-}
-
-export type RunKind = 'runSpec' | 'requestApproval' | 'mine';
-
-export const stepKinds = [
-  'open', 'decide', 'again', 'poorSignal', 'poorRecord', 'task', 'judge', 'clock', 'act', 'end', 'continue', 'reset',
-] as const; // prettier-ignore
-
-export interface Step {
-  kind: (typeof stepKinds)[number];
-  /** which of those that there are */
-  pick: number;
-  /** how */
-  more: number;
-}
-
-export interface Plan {
-  kind: RunKind;
-  steps: readonly Step[];
-}
-
-interface Queued {
-  decision: Decision;
-  /** of its signal; 0: it came in an earlier execution */
-  eventId: number;
-}
-
-interface Gate {
-  position: string;
-  phase: GatePhase;
-  state: GateState;
-  winner?: string;
-  /** ids of comments and amendments */
-  accepted: string[];
-  queue: Queued[];
-}
-
-/** A case that is being frozen, or a decision that is being judged. */
-interface Recording {
-  position: string;
-  phase: GatePhase;
-  judging?: Queued;
-  scheduledEventId?: number;
-  /** how it ended; the run sees that with its next task */
-  ended?: { eventId: number; outcome: number; more: number };
-}
-
-type Signalled = { decision?: Decision; code?: RefusalCode };
-
-/** What the run is like: plain data, so that a reset can take it back. */
-interface Run {
-  gates: Gate[];
-  /** signals that no task has told the run of yet */
-  inbox: (Signalled & { eventId: number })[];
-  /** with ordinary activities, one at a time */
-  recording?: Recording;
-  effects: { position: string; scheduledEventId: number }[];
-  /** approved, and not begun */
-  approved: string[];
-  names: number;
-  isOver: boolean;
-}
-
-interface Written extends Execution {
-  facts: Expected[];
-  /** the run as it was before each task, by the event of the task */
-  before: Map<number, Run>;
-  signals: Map<number, Signalled>;
-  /** the execution that this one continues */
-  parent?: Written | undefined;
-  /** the one that it was reset from */
-  base?: Written;
-}
 
 const verdictKinds = ['approve', 'approve', 'reject', 'edit', 'respond', 'withdraw', 'comment', 'comment', 'amend'] as const; // prettier-ignore
 const states: Partial<Record<Decision['decision'], GateState>> = {
@@ -109,14 +28,6 @@ const accepted = {
   approve: 'approval_granted', edit: 'approval_edited', reject: 'approval_rejected', respond: 'approval_responded',
   withdraw: 'approval_withdrawn', comment: 'approval_commented', amend: 'approval_amended',
 } as const; // prettier-ignore
-const codes: RefusalCode[] = [
-  'payload_changed',
-  'spec_changed',
-  'unproven',
-  'not_allowed',
-  'invalid_edit',
-  'expired',
-];
 const commands = ['task_completed', 'local_activity', 'memo_changed', 'activity_scheduled'];
 const content = { edit: { arguments: {} }, amend: { arguments: {} }, respond: { result: null } };
 
@@ -398,45 +309,4 @@ export function writeHistory({ kind, steps }: Plan): { executions: Execution[]; 
     one.facts.map((fact) => (isCut(one, fact) ? { ...fact, superseded: true as const } : fact)),
   );
   return { executions, facts };
-}
-
-const failure = { type: 'effect_in_doubt', message: 'm', details: [] };
-const endings: { body: Body; type: Expected['type']; byItself: boolean }[] = [
-  { body: { type: 'run_completed', result: { status: 'rejected' } }, type: 'run_finished', byItself: true },
-  { body: { type: 'run_failed', failure }, type: 'run_finished', byItself: true },
-  { body: { type: 'run_cancelled' }, type: 'run_cancelled', byItself: true },
-  { body: { type: 'run_terminated', reason: 'by hand' }, type: 'run_terminated', byItself: false },
-  { body: { type: 'run_timed_out' }, type: 'run_finished', byItself: false },
-];
-
-/** The executions that led to this one by continuing, back to the first, or to the one after `until`. */
-function chainOf(last: Written, until?: Written): Written[] {
-  const chain: Written[] = [];
-  for (let one: Written | undefined = last; one !== undefined && one !== until; one = one.parent)
-    chain.unshift(one);
-  return chain;
-}
-
-function isCut({ cutAfter }: Written, { eventId }: Expected): boolean {
-  return cutAfter !== undefined && eventId > cutAfter;
-}
-
-/** What a recording activity answers; of a judgement 0: the check failed, 1: refused, else accepted. */
-function endOf({ position, phase, judging }: Recording, outcome: number, more: number) {
-  if (judging === undefined) return { result: caseOf(position, { phase }) as unknown as Json };
-  const { decision } = judging;
-  const { key, decisionId } = decision;
-  if (outcome === 0) {
-    // ended by Temporal's own timeout it names nobody
-    const details = more % 2 === 0 ? [{ key, decisionId }] : [];
-    return { failure: { type: 'check_failed', message: 'no key set', details } };
-  }
-  const isAnew = decision.decision === 'amend' || decision.decision === 'edit';
-  const anew = isAnew ? { case: caseOf(position, { phase, payloadHash: `sha256:${'b'.repeat(64)}` }) } : {};
-  const said =
-    outcome === 1
-      ? { verdict: 'refused', code: codes[more % codes.length] }
-      : { verdict: 'accepted', ...anew };
-  const by = { ...decision.by, verified: true };
-  return { result: { v: 1, kind: 'verdict', position, key, root, decision, by, ...said } as unknown as Json };
 }
