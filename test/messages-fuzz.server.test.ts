@@ -11,7 +11,7 @@ import { clientOf, openGate, startSpec, type SeenGate } from './support/gates.ts
 import { fetchHistory, taskFailures } from './support/history.ts';
 import { sendRaw } from './support/hostile-signals.ts';
 import { startLedger } from './support/ledger.ts';
-import { mutatedSignals, type MutatedSignal } from './support/mutated-signals.ts';
+import { mutatedSignals, mutations, type MutatedSignal } from './support/mutated-signals.ts';
 import { linesOf, refundSpec, startGate } from './support/refund-gates.ts';
 import { replayHistories } from './support/replay.ts';
 import { makeSecrets } from './support/secrets.ts';
@@ -258,3 +258,17 @@ test('P8: mutated signals to a finished own workflow change nothing and start no
     await client.workflow.start('oneGated', { workflowId: runId, taskQueue, args: [ownGate(runId)] });
     await fuzzFinished(await openGate(countersign, runId), nth);
   }));
+
+test('of every sort of mutation some were sent, and taken, and of every sort of answer some were given', () => {
+  const all = [
+    ...mutations.map((mutation) => `sent, ${mutation}`),
+    ...['malformed', 'too_large', 'unknown_key', 'not_open', 'already_resolved'].map(
+      (code) => `fact ${code}`,
+    ),
+    ...['fact signal_ignored', 'fact approval_granted', 'after the end'],
+  ];
+  assert.deepEqual(
+    all.filter((what) => !figures.has(what)),
+    [],
+  );
+});
