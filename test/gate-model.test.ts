@@ -67,12 +67,14 @@ const send = fc.record({
   signedAt: fc.option(fc.nat(2 * ttlMs), { nil: undefined }),
   isPasted: fc.constantFrom(false, false, true),
   isAstray: fc.constantFrom(...Array.from({ length: 9 }, () => false), true),
+  /** what only the requester may, by the requester and signed */
+  isProper: fc.boolean(),
   /** sent again so many times, to the letter */
   again: fc.constantFrom(0, 0, 0, 1, 2),
 });
 const scenario = fc.record({
   kindOfRun: fc.constantFrom(...Object.keys(kindsOfRun)),
-  sends: fc.array(send, { minLength: 1, maxLength: 6 }),
+  sends: fc.array(send, { minLength: 1, maxLength: 7, size: 'max' }),
   ticks: fc.array(fc.integer({ min: 1, max: ttlMs }), { maxLength: 4 }),
   isCancelled: fc.constantFrom(false, false, false, true),
   failing: fc.array(fc.constantFrom(false, false, false, true), { maxLength: 4 }),
@@ -80,7 +82,9 @@ const scenario = fc.record({
 
 /** The signal that a planned decision is, and what the model is told of it. */
 async function made(plan: typeof send extends fc.Arbitrary<infer S> ? S : never, id: string, gates: number) {
-  const { kind, by, on, isAstray, signedAt, isPasted } = plan;
+  const { kind, on, isAstray, isPasted } = plan;
+  const isProper = plan.isProper && (kind === 'amend' || kind === 'withdraw');
+  const { by, signedAt } = isProper ? { by: 'eve', signedAt: plan.signedAt ?? 0 } : plan;
   const gate = plan.gate % gates;
   const hash = on === undefined && needsPayloadHash(kind) ? hashes.asked : on && hashes[on as 'asked'];
   const amount = { amend: '20.00', edit: '30.00' }[kind as 'amend'];
@@ -88,7 +92,7 @@ async function made(plan: typeof send extends fc.Arbitrary<infer S> ? S : never,
     ...{ v: 1, decision: kind, decisionId: id, by: { id: by } },
     key: approvalKey({ workflowId, position: positions[gate] ?? '', root }),
     root: isAstray ? root.replace('01', '02') : root,
-    via: signedAt === undefined || isPasted ? 'signal' : 'api',
+    via: isPasted ? 'signal' : 'api', // of an unsigned one it is only somebody's word
     ...(hash === undefined ? {} : { payloadHash: hash }),
     ...(amount === undefined ? {} : { arguments: refund(amount) }),
     ...(kind === 'respond' ? { result: { refund: 'by hand' } } : {}),
@@ -130,12 +134,20 @@ function assertAsTheModelSays({ gates, state, receipts, performed, shown, isClos
     performed.map(({ position, payloadHash, grant }) => [position, payloadHash, grant?.decisionId]).sort(),
     acting.map(({ gate, position }) => [position, gate.hash, gate.winner?.id]).sort(),
   );
-  if (isClosed) assert.ok(gates.every((gate) => gate.state !== 'pending' && gate.acts !== true));
+  // a cancelled run closes with the first effect that it does not begin
+  const isWaiting = gates.some(
+    (gate) => gate.acts === true || (gate.state === 'pending' && !gate.isCancelled),
+  );
+  if (isClosed) assert.ok(!isWaiting, 'a run closes when nothing of it waits');
+  else
+    assert.ok(
+      gates.every(({ judging }) => judging === undefined),
+      'everything that came is judged',
+    );
   for (const gate of gates) countWhatHappened(gate);
 }
 
-function countWhatHappened({ state, answers, winner, deadline, judging }: ModelGate): void {
-  assert.equal(judging, undefined, 'the scheduler is idle, so everything is judged');
+function countWhatHappened({ state, answers, winner, deadline }: ModelGate): void {
   count(`ended ${state}`);
   for (const answer of answers.values()) count(answer);
   if (winner?.signedAt !== undefined && winner.signedAt < deadline) count('won by its proof');
@@ -161,15 +173,16 @@ test('P2: a gate does what its model does, in whatever order decisions, judgemen
       await run.dispose();
     }
   });
-  await fc.assert(property, { numRuns, seed: fuzzSeed });
+  await fc.assert(property, { numRuns, seed: fuzzSeed, endOnFailure: true });
 
-  // not vacuous: everything that a gate can end as and answer came up
+  // not vacuous: everything that a gate can end as and answer came up, the rare ones in a full run
+  const rare = ['pending', 'withdrawn', 'responded', 'cancelled'].map((state) => `ended ${state}`);
   const all = [
-    ...['pending', 'approved', 'rejected', 'expired', 'withdrawn', 'responded', 'cancelled'].map((state) => `ended ${state}`),
-    ...['accepted', 'not_open', 'expired', 'already_resolved', 'payload_changed', 'unproven', 'not_allowed', 'check_failed', 'unknown_key', 'won by its proof'],
+    ...['ended approved', 'ended rejected', 'ended expired', 'accepted', 'not_open', 'already_resolved', 'payload_changed'],
+    ...(isFullFuzz ? [...rare, 'expired', 'unproven', 'not_allowed', 'check_failed', 'unknown_key', 'won by its proof'] : []),
   ]; // prettier-ignore
   for (const what of all)
-    assert.ok((seen.get(what) ?? 0) >= numRuns / 250, `${what}: ${seen.get(what) ?? 0} times`);
+    assert.ok((seen.get(what) ?? 0) > numRuns / 500, `${what}: ${seen.get(what) ?? 0} times`);
   if (isFullFuzz)
-    console.log(`seed ${fuzzSeed}, ${numRuns} runs: ${JSON.stringify(Object.fromEntries(seen))}`);
+    console.log(`# seed ${fuzzSeed}, ${numRuns} runs: ${JSON.stringify(Object.fromEntries(seen))}`);
 });

@@ -58,7 +58,9 @@ test('P6: a trail tells each thing that happened once, in its order, over resets
       const trail = known.map(({ fact }) => fact);
       assert.deepEqual(trail.map(told), facts);
       assertDense(trail);
-      known.forEach(({ knownAt }, index) => assert.ok(knownAt >= (known[index - 1]?.knownAt ?? 0)));
+      known.forEach(({ knownAt }, index) =>
+        assert.ok(knownAt >= (known[index - 1]?.knownAt ?? 0), 'known earlier than the fact before'),
+      );
       facts.forEach(count);
     }),
     { numRuns, seed: fuzzSeed },
