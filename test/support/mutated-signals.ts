@@ -50,7 +50,10 @@ const json = fc.letrec<{ value: unknown }>((tie) => ({
 
 function mutated(mutation: Mutation, gate: SeenGate): fc.Arbitrary<MutatedSignal> {
   const good = fc
-    .record({ decisionId: fc.uuid(), kind: fc.constantFrom('approve', 'approve', 'reject', 'comment') })
+    .record({
+      decisionId: fc.noBias(fc.uuid()),
+      kind: fc.constantFrom('approve', 'approve', 'reject', 'comment'),
+    })
     .map(({ decisionId, kind }) => decisionOn(gate, kind as 'approve', { decisionId, reason: 'as agreed' }));
   const text = good.map((decision) => JSON.stringify(decision));
   const arbitrary: Record<Mutation, () => fc.Arbitrary<Omit<MutatedSignal, 'mutation'>>> = {

@@ -41,6 +41,16 @@ export function meaningOf(
   return isSaid ? meaning : 'refused';
 }
 
+/** Equal for decisions that ask for the same: the order of members and the door do not count. */
+export function contentOf({ payloads = [] }: Pick<HostileSignal, 'payloads'>): string {
+  const { via: _, ...content } = strictly(Buffer.from(payloads[0]?.data ?? [])) ?? {};
+  const isObject = (value: unknown): value is object =>
+    typeof value === 'object' && value !== null && !Array.isArray(value);
+  return JSON.stringify(content, (_name, value: unknown) =>
+    isObject(value) ? Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1))) : value,
+  );
+}
+
 /** The object that a text is, if every reader would read the same one. */
 function strictly(data: Buffer): Record<string, unknown> | undefined {
   const text = data.toString();
