@@ -36,6 +36,9 @@ await startWorker({ ...settings, taskQueue });
 const runsEach = isFullFuzz ? 5 : 1;
 const signalsEach = isFullFuzz ? 255 : 75;
 
+/** Thousands of signals on a busy machine take their time; a run that is wedged takes for ever. */
+const timeoutMs = 300_000;
+
 const figures = new Map<string, number>();
 const count = (what: string, by = 1): unknown => figures.set(what, (figures.get(what) ?? 0) + by);
 after(() => {
@@ -98,11 +101,14 @@ async function assertUnhurt(runId: string, told: readonly (Told | Meaning)[]): P
   const report = await replayHistories(await testBundle(), [{ workflowId: runId, history }]);
   assert.deepEqual(report, { replayed: 1, failures: [] });
   // what came last is told once its workflow task is done
-  const trail = await eventually(async () => {
-    const facts = await countersign.readTrail(runId);
-    assert.deepEqual(tally(facts.map(toldBy)), tally(told));
-    return facts;
-  });
+  const trail = await eventually(
+    async () => {
+      const facts = await countersign.readTrail(runId);
+      assert.deepEqual(tally(facts.map(toldBy)), tally(told));
+      return facts;
+    },
+    { timeoutMs, message: 'each signal as one fact' },
+  );
   for (const fact of trail) if (fact.type === 'decision_refused') count(`fact ${fact.code}`);
   for (const fact of trail) if (fact.type !== 'decision_refused' && toldBy(fact)) count(`fact ${fact.type}`);
 }
@@ -167,7 +173,10 @@ async function fuzzOpen(gate: SeenGate, nth: number): Promise<void> {
   if (winner === undefined) await approve(gate);
   const means = winner === undefined ? 'approves' : meaningOf(winner, gate);
   count(`as good as before, ${means}`, good.length);
-  await eventually(async () => (await stateOf(gate)) === ends[means], { message: `the gate ${ends[means]}` });
+  await eventually(async () => (await stateOf(gate)) === ends[means], {
+    timeoutMs,
+    message: `the gate ${ends[means]}`,
+  });
   const isRefunded = means === 'approves';
   if (isRefunded) await eventually(async () => (await refunds(gate.runId)) === 1, { message: 'the refund' });
   await assertUnhurt(gate.runId, [...told, 'settles', ...refused(late.slice(1))]);
