@@ -40,7 +40,8 @@ export async function readChain(client: Client, workflowId: string, last?: strin
       ...lost,
     );
     const started = events.find((event) => event.type === 'run_started');
-    cutAfter = copied;
+    // one that was reset again, to a place before the first reset, had copied what is cut off too
+    cutAfter = copied === undefined ? undefined : Math.min(copied, cutAfter ?? copied);
     runId = reset?.baseRunId ?? started?.continuedRunId;
   }
   return chain;

@@ -158,6 +158,22 @@ test('P6: a decision whose check failed is told by the failure, or by being pass
   assert.equal(granted.decision.decisionId, 'd-3');
 });
 
+test('P6: a comment that was sent twice before it was judged is one fact, whatever is judged after it', () => {
+  const comment = decisionAt('refund', 'd-1', { decision: 'comment' });
+  const approve = decisionAt('refund', 'd-2');
+  const before = [started(), freeze('refund'), task, signal(comment), signal(comment), signal(approve), task, verdict(comment)]; // prettier-ignore
+  const facts = trailOf([...before, verdict(approve)]);
+  assert.deepEqual(typesOf(facts).slice(3), ['approval_commented', 'approval_granted']);
+  const failure = { type: 'timeout', message: 'm', details: [] };
+  const checked: Body = {
+    type: 'local_activity',
+    activityType: 'admitDecision',
+    failure,
+    summary: keyOf('refund'),
+  };
+  assert.deepEqual(refusals(trailOf([...before, checked])), ['check_failed:d-2']);
+});
+
 test('P8: signals that are no decision, or not ours, are facts and nothing more', () => {
   const good = decisionAt('refund', 'd-1');
   const foreignRun = decisionAt('refund', 'd-2', { root: root.replace('01', '02') });

@@ -82,7 +82,8 @@ export function createTrailGates(place: RunPlace, emit: Emit, carried: readonly 
         else gates.set(view.key, { ...view, queue: [] });
         for (const text of queue) {
           const reading = readDecisionText(text, utf8Length(text));
-          if (reading.ok) gates.get(view.key)?.queue.push({ decision: reading.decision });
+          const isNew = reading.ok && !isRepeated(view, reading.decision);
+          if (isNew) gates.get(view.key)?.queue.push({ decision: reading.decision });
         }
       }
     },
@@ -147,6 +148,8 @@ export function createTrailGates(place: RunPlace, emit: Emit, carried: readonly 
       const state = stateAfter(decision.decision);
       if (state === undefined) {
         gate.accepted = [...(gate.accepted ?? []), decision].slice(-acceptedKept);
+        // sent twice before it was judged: the second has its answer without a verdict, and is no new fact
+        gate.queue = gate.queue.filter((queued) => !isRepeated(gate, queued.decision));
         return undefined;
       }
       gate.state = state;
@@ -184,6 +187,10 @@ export function createTrailGates(place: RunPlace, emit: Emit, carried: readonly 
       settle(event, gate);
     },
   };
+}
+
+function isRepeated({ accepted = [] }: GateView, decision: Decision): boolean {
+  return accepted.some((earlier) => sameDecision(earlier, decision));
 }
 
 /** The fact that an accepted decision is. */
