@@ -91,7 +91,7 @@ async function runAll(files: string[]): Promise<CountedTest[]> {
 
 /** This process's environment without anybody's own Temporal or countersign: tests never touch those. */
 function settingsOfTheTests(): NodeJS.ProcessEnv {
-  const foreign = /^(?:TEMPORAL_(?!CLI$)|COUNTERSIGN_)/;
+  const foreign = /^(?:TEMPORAL_(?!CLI$)|COUNTERSIGN_(?!TEST_LOG$))/;
   return Object.fromEntries(Object.entries(process.env).filter(([name]) => !foreign.test(name)));
 }
 
