@@ -27,11 +27,14 @@ export interface Call {
   idempotencyKey?: string;
   arguments?: unknown;
   begun: number;
+  /** when the first answer came, or was given up */
   ended: number;
   /** undefined: no answer (cut, timeout) */
   answer?: { status: number; body: unknown };
   /** what was asked again at `Location` after a 202 or sent again after a 503, last one wins */
   final?: { status: number; body: unknown };
+  /** when the last `final` came */
+  finalEnded?: number;
   /** the plan means it to succeed when nothing else was there first (for N7) */
   shouldSucceed: boolean;
 }
@@ -62,6 +65,8 @@ export interface Evidence {
   calls: Call[];
   runs: EvidenceOfRun[];
   ledger: LedgerLine[];
+  /** of the target; without them those called `pay…` need approval and the others do not */
+  tools?: { name: string; requiresApproval: boolean; idempotency: 'key' | 'lookup' | 'none' }[];
   faults: { name: string; planned: number; fired: number }[];
   replay: { run: string; failed?: string }[];
   lastFaultAt: number;

@@ -48,8 +48,6 @@ export interface Fault {
   run?: string;
   /** how long it lasts, ms */
   lasts: number;
-  /** index in the gates of `run`, for those of a target */
-  gate?: number;
   /** of a clock: the jump, ms; of a reset: which completed workflow task, from 0, below 1 */
   amount: number;
   /** how often, for those of a target and for continue-as-new */
@@ -61,19 +59,21 @@ const outlastsMs = 5_500;
 
 export function planFault(random: Random, name: FaultName, starts: readonly StartOperation[]): Fault {
   const victim = victimOf(random, name, starts);
+  // the first gate is reached, whatever becomes of the others
+  const [first] = victim?.gates ?? [];
+  if (first !== undefined && isOfTarget(name)) Object.assign(first, { expires: false, ttlMs: 3_600_000 });
+  if (first !== undefined && name === 'keys-forgotten') first.tool = 'pay.short';
   const fault: Fault = {
     name,
     at: random.whole(200, 2_000),
     lasts: random.whole(200, 1_200),
     amount: random.next(),
     times: 1,
-    ...(victim === undefined ? {} : { run: victim.run, gate: random.whole(0, victim.gates.length - 1) }),
+    ...(victim === undefined ? {} : { run: victim.run }),
   };
   // half of the kills at a moment of somebody's history, not of the clock
   if (/^kill-(?:worker|api|server)$/.test(name) && random.chance(0.5)) fault.event = random.whole(2, 40);
-  if (name.startsWith('target-') || name === 'keys-forgotten' || name === 'kill-worker-after-effect') {
-    fault.at = 0;
-  }
+  if (isOfTarget(name)) fault.at = 0;
   if (name.startsWith('target-')) fault.times = random.whole(1, 2);
   if (name === 'stop-worker') fault.lasts = outlastsMs;
   if (name === 'spec-edited') Object.assign(fault, { at: random.whole(300, 900), lasts: 2_500 });
@@ -90,6 +90,11 @@ export function planFault(random: Random, name: FaultName, starts: readonly Star
   return fault;
 }
 
+/** Faults that strike when an effect is asked for: the first gate of their run is approved. */
+export function isOfTarget(name: FaultName): boolean {
+  return name.startsWith('target-') || name === 'keys-forgotten' || name === 'kill-worker-after-effect';
+}
+
 /** Whose gate, history or chain it is about. */
 function victimOf(
   random: Random,
@@ -104,6 +109,8 @@ function victimOf(
       return starts.find(({ kind }) => kind === 'child');
     case 'continue-as-new':
       return starts.find(({ kind }) => kind === 'carried');
+    case 'keys-forgotten':
+      return starts.find(({ shape }) => !['named', 'child', 'children', 'carried'].includes(shape));
     default:
       return random.pick(starts);
   }

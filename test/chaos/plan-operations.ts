@@ -2,7 +2,7 @@
 // race, amended first, …) and, beside it, messages that must change nothing.
 import type { PlannedGate } from './plan-runs.ts';
 import type { StartOperation } from './plan.ts';
-import type { FaultName } from './plan-faults.ts';
+import { isOfTarget, type Fault } from './plan-faults.ts';
 import type { Random } from './random.ts';
 
 export type DecisionName = 'approve' | 'reject' | 'edit' | 'amend' | 'withdraw' | 'respond' | 'comment';
@@ -42,7 +42,8 @@ export interface OtherOperation {
 
 interface Wishes {
   allowed: ReadonlySet<string>;
-  faults: readonly FaultName[];
+  /** those that strike this run */
+  faults: readonly Fault[];
 }
 
 type Story = 'approve' | 'reject' | 'edit' | 'amend' | 'withdraw' | 'respond' | 'race' | 'none';
@@ -50,17 +51,20 @@ type Story = 'approve' | 'reject' | 'edit' | 'amend' | 'withdraw' | 'respond' | 
 /** All that people do is over so soon; faults have their own times. */
 const spanMs = 1_500;
 
+/** What goes on for seconds is met by decisions all the way. */
+const longSpans: Partial<Record<Fault['name'], number>> = { 'spec-edited': 3_500, 'ten-builds': 8_000 };
+
 export function planDecisions(
   random: Random,
   start: StartOperation,
   wishes: Wishes,
 ): (DecisionOperation | OtherOperation)[] {
-  const { allowed } = wishes;
+  const { allowed, faults } = wishes;
   const operations = start.gates.flatMap((gate, index) => [
     ...planStory(random, start, gate, index, wishes),
     ...planNoise(random, start, index, wishes),
   ]);
-  if (allowed.has('cancel') && random.chance(0.05)) {
+  if (allowed.has('cancel') && faults.length === 0 && random.chance(0.05)) {
     operations.push(other(random, start, 'cancel', random.whole(200, spanMs), 0));
   }
   return operations;
@@ -71,17 +75,21 @@ function planStory(
   start: StartOperation,
   gate: PlannedGate,
   index: number,
-  { allowed }: Wishes,
+  { allowed, faults }: Wishes,
 ): DecisionOperation[] {
+  const isVictim = index === 0 && faults.some(({ name }) => isOfTarget(name));
   // decisions on a gate whose time is nearly up race with the clock
+  const span = Math.max(spanMs, ...faults.map(({ name }) => longSpans[name] ?? 0));
   const at = gate.expires
     ? random.whole(Math.max(0, gate.ttlMs - 400), gate.ttlMs + 400)
-    : random.whole(0, spanMs);
+    : random.whole(0, span);
   const one = (op: DecisionName, more: Partial<DecisionOperation> = {}): DecisionOperation =>
     decision(random, start, op, at, index, { ...more, shouldSucceed: !gate.expires });
   if (gate.expires && random.chance(0.5)) return [];
-  const byStarter = { person: start.person, door: 'http' } as const;
-  switch (storyOf(random, allowed)) {
+  // whoever starts by a Temporal client is no requester: only an admin takes that back
+  const hasRequester = start.kind === 'runSpec' || start.kind === 'requestApproval';
+  const byStarter = { person: hasRequester ? start.person : 'admin', door: 'http' } as const;
+  switch (isVictim ? 'approve' : storyOf(random, allowed, hasRequester)) {
     case 'none':
       return [];
     case 'approve':
@@ -108,18 +116,18 @@ function planStory(
   }
 }
 
-function storyOf(random: Random, allowed: ReadonlySet<string>): Story {
+function storyOf(random: Random, allowed: ReadonlySet<string>, hasRequester: boolean): Story {
   const weights: [Story, number][] = [
     ['approve', 12],
     ['race', 5],
     ['reject', 2],
     ['edit', 2],
-    ['amend', 2],
+    ['amend', hasRequester ? 2 : 0],
     ['withdraw', 1],
     ['respond', 1],
   ];
   const open = weights.filter(([story]) => allowed.has(story));
-  return open.length === 0 ? 'none' : random.weighted(open);
+  return open.every(([, weight]) => weight === 0) ? 'none' : random.weighted(open);
 }
 
 /** What must change nothing: too early, too late, of another payload, no decision at all; and who only looks. */
@@ -127,7 +135,7 @@ function planNoise(
   random: Random,
   start: StartOperation,
   index: number,
-  { allowed, faults }: Wishes,
+  { allowed }: Wishes,
 ): (DecisionOperation | OtherOperation)[] {
   const noise: (DecisionOperation | OtherOperation)[] = [];
   const at = (): number => random.whole(0, spanMs);
@@ -145,7 +153,7 @@ function planNoise(
   }
   if (may('comment', 0.08)) noise.push(decision(random, start, 'comment', at(), index, refused));
   if (may('malformed', 0.2)) noise.push(other(random, start, 'malformed', at(), index));
-  const reads = faults.includes('visibility-lag') ? 3 : random.whole(0, 2);
+  const reads = random.whole(0, 2);
   for (let count = 0; allowed.has('read') && count < reads; count += 1) {
     noise.push(other(random, start, 'read', at(), index));
   }

@@ -53,12 +53,14 @@ export function makePlan(seed: number, only: readonly string[] = []): Plan {
     const person = random.pick(people);
     return { op: 'start', at: random.whole(0, 300), client: `starter-${planned.run}`, person, ...planned };
   });
-  const decisions = starts.flatMap((start) => planDecisions(random, start, { allowed, faults }));
   const planned = faults.map((name) => planFault(random, name, starts));
-  const operations = [...starts, ...decisions].sort((a, b) => a.at - b.at);
+  const decisions = starts.flatMap((start) =>
+    planDecisions(random, start, { allowed, faults: planned.filter(({ run }) => run === start.run) }),
+  );
+  const operations = [...starts, ...decisions].sort((one, other) => one.at - other.at);
   return {
     seed,
-    kind: faults.length === 0 ? 'calm' : [...new Set(faults)].sort().join('+'),
+    kind: faults.length === 0 ? 'calm' : [...faults].sort().join('+'),
     operations,
     faults: planned,
   };
@@ -103,6 +105,7 @@ function planShapes(random: Random, faults: readonly FaultName[], kinds: readonl
     'reset-parent': ['child', 'children'],
     'continue-as-new': ['carried'],
     'ten-builds': ['named'],
+    'keys-forgotten': ['inline', 'request', 'one', 'row', 'side', 'effects'],
   };
   const shapes = faults.flatMap((name) => {
     const some = needed[name];
