@@ -61,7 +61,8 @@ export function planFault(random: Random, name: FaultName, starts: readonly Star
   const victim = victimOf(random, name, starts);
   // the first gate is reached, whatever becomes of the others
   const [first] = victim?.gates ?? [];
-  if (first !== undefined && isOfTarget(name)) Object.assign(first, { expires: false, ttlMs: 3_600_000 });
+  if (first !== undefined && (isOfTarget(name) || isOfDoor(name)))
+    Object.assign(first, { expires: false, ttlMs: 3_600_000 });
   if (first !== undefined && name === 'keys-forgotten') first.tool = 'pay.short';
   const fault: Fault = {
     name,
@@ -79,11 +80,12 @@ export function planFault(random: Random, name: FaultName, starts: readonly Star
   if (name === 'spec-edited') Object.assign(fault, { at: random.whole(300, 900), lasts: 2_500 });
   if (name.startsWith('clock-')) {
     // within the 60 s by which a proof may be ahead, most of the time
-    const jump = random.pick([-3_600_000, -40_000, -5_000, 5_000, 40_000, 50_000]);
+    const jump = random.pick([-600_000, -40_000, -5_000, 5_000, 40_000, 50_000]);
     Object.assign(fault, { amount: jump, lasts: random.whole(800, 2_500) });
   }
   if (name.startsWith('cache-') || name === 'older-build') fault.at = 0;
   if (name === 'visibility-lag') Object.assign(fault, { at: 0, lasts: 3_000 });
+  if (isOfDoor(name) && !name.endsWith('deliveries')) fault.at = random.whole(0, 800);
   if (name === 'reordered-deliveries') Object.assign(fault, { at: 0, lasts: 2_500 });
   if (name === 'duplicate-deliveries') fault.at = random.whole(1_000, 2_500);
   if (name === 'continue-as-new') fault.times = random.whole(1, 4);
@@ -92,7 +94,17 @@ export function planFault(random: Random, name: FaultName, starts: readonly Star
 
 /** Faults that strike when an effect is asked for: the first gate of their run is approved. */
 export function isOfTarget(name: FaultName): boolean {
-  return name.startsWith('target-') || name === 'keys-forgotten' || name === 'kill-worker-after-effect';
+  return (
+    name.startsWith('target-') ||
+    name.endsWith('-worker-target') ||
+    name === 'keys-forgotten' ||
+    name === 'kill-worker-after-effect'
+  );
+}
+
+/** Faults that strike when somebody decides by HTTP: there is one who does. */
+export function isOfDoor(name: FaultName): boolean {
+  return /-(?:client-api|api-server)$/.test(name) || name.endsWith('-deliveries') || name === 'clock-api';
 }
 
 /** Whose gate, history or chain it is about. */

@@ -2,7 +2,7 @@
 // race, amended first, …) and, beside it, messages that must change nothing.
 import type { PlannedGate } from './plan-runs.ts';
 import type { StartOperation } from './plan.ts';
-import { isOfTarget, type Fault } from './plan-faults.ts';
+import { isOfDoor, isOfTarget, type Fault } from './plan-faults.ts';
 import type { Random } from './random.ts';
 
 export type DecisionName = 'approve' | 'reject' | 'edit' | 'amend' | 'withdraw' | 'respond' | 'comment';
@@ -77,7 +77,7 @@ function planStory(
   index: number,
   { allowed, faults }: Wishes,
 ): DecisionOperation[] {
-  const isVictim = index === 0 && faults.some(({ name }) => isOfTarget(name));
+  const isVictim = index === 0 && faults.some(({ name }) => isOfTarget(name) || isOfDoor(name));
   // decisions on a gate whose time is nearly up race with the clock
   const span = Math.max(spanMs, ...faults.map(({ name }) => longSpans[name] ?? 0));
   const at = gate.expires

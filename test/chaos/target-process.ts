@@ -6,6 +6,7 @@ import type { LedgerLine } from './evidence.ts';
 import type { TargetControl } from './target.ts';
 
 export interface TargetState {
+  /** of orders that begin with the prefix that was asked for */
   lines: LedgerLine[];
   /** how often each of its faults has struck since the last reset */
   fired: Record<string, number>;
@@ -16,20 +17,21 @@ export interface TargetState {
 export interface Target {
   process: TestProcess;
   port: number;
-  state(): Promise<TargetState>;
+  /** Without a prefix: no lines. */
+  state(prefix?: string): Promise<TargetState>;
   control(wish: TargetControl): Promise<void>;
-  /** Resolves with the body of the next request that it carries out. */
-  nextDone(): Promise<unknown>;
+  /** Resolves when it carries that order out. Call it before. */
+  untilDone(order: string): Promise<void>;
 }
 
 export async function startTarget(programs: Programs, file: string): Promise<Target> {
-  let waiting: ((body: unknown) => void)[] = [];
+  const waiting = new Map<string, () => void>();
   const child = await spawnProcess(join(programs.folder, 'test/chaos/target.js'), {
     node: [],
     args: [file],
     onLine: (line) => {
-      const { done } = JSON.parse(line) as { done: unknown };
-      for (const tell of waiting.splice(0)) tell(done);
+      const { done } = JSON.parse(line) as { done: { order?: string } };
+      waiting.get(done.order ?? '')?.();
     },
   });
   const port = Number(child.ready['port']);
@@ -37,11 +39,14 @@ export async function startTarget(programs: Programs, file: string): Promise<Tar
   return {
     process: child,
     port,
-    state: async () => (await (await fetch(`${url}/ledger`)).json()) as TargetState,
+    async state(prefix) {
+      const query = prefix === undefined ? '' : `?prefix=${encodeURIComponent(prefix)}`;
+      return (await (await fetch(`${url}/ledger${query}`)).json()) as TargetState;
+    },
     async control(wish) {
       const answer = await fetch(`${url}/control`, { method: 'POST', body: JSON.stringify(wish) });
       if (!answer.ok) throw new Error(`the target took no order: ${answer.status}`);
     },
-    nextDone: () => new Promise((resolve) => (waiting = [...waiting, resolve])),
+    untilDone: (order) => new Promise((resolve) => waiting.set(order, resolve)),
   };
 }

@@ -14,6 +14,7 @@ import { endWithParent, reportReady } from '../support/processes.ts';
 type Path = '/keyed' | '/lookup' | '/plain';
 
 interface Done {
+  tool: string;
   hash: string;
   receipt: string;
   at: number;
@@ -22,13 +23,15 @@ interface Done {
 interface Fault {
   mode: TargetMode;
   times: number;
+  /** of the payment that it strikes */
+  order: string;
 }
 
 /** What the harness asks of it, in a POST to /control. */
 export interface TargetControl {
-  /** the next `times` requests that are no repeat behave so */
+  /** the next `times` requests for that order behave so */
   fault?: Fault;
-  /** how long keys are remembered, ms */
+  /** how long keys of `pay.short` are remembered, ms: the tool says so, the others say that theirs are for ever */
   rememberMs?: number;
   /** `/lookup` carries out each key once, too: where requests may be underway while it is asked */
   lookupOnce?: boolean;
@@ -90,14 +93,14 @@ function carryOut(asked: Asked): Answer {
   }
   const receipt = `r-${lines.length + 1}`;
   write(asked, 'done');
-  if (key !== null) done.set(key, { hash, receipt, at: Date.now() });
+  if (key !== null) done.set(key, { tool: asked.tool, hash, receipt, at: Date.now() });
   console.log(JSON.stringify({ done: asked.body }));
   return { status: 201, body: { receipt } };
 }
 
 function recall(key: string): Done | undefined {
   const known = done.get(key);
-  if (known === undefined || Date.now() - known.at < rememberMs) return known;
+  if (known?.tool !== 'pay.short' || Date.now() - known.at < rememberMs) return known;
   done.delete(key);
   count('forgotten');
   return undefined;
@@ -113,7 +116,8 @@ async function pay(asked: Asked, socketGone: () => void): Promise<Answer | 'cut 
     write(asked, 'refused');
     return { status: 409, body: { detail: 'a request with this key is in progress' } };
   }
-  const fault = faults.find(({ times }) => times > 0);
+  const { order: asksFor } = asked.body as { order?: unknown };
+  const fault = faults.find(({ times, order }) => times > 0 && order === asksFor);
   if (fault === undefined) return carryOut(asked);
   fault.times -= 1;
   count(fault.mode);
@@ -172,7 +176,12 @@ async function handle(request: IncomingMessage, response: ServerResponse): Promi
     response.writeHead(status, { 'content-type': 'application/json', ...headers });
     response.end(JSON.stringify(body));
   };
-  if (pathname === '/ledger') return send({ status: 200, body: { lines, fired, underway: underway.size } });
+  if (pathname === '/ledger') {
+    const prefix = searchParams.get('prefix');
+    const isAsked = ({ body }: LedgerLine): boolean =>
+      prefix !== null && String((body as { order?: unknown }).order).startsWith(prefix);
+    return send({ status: 200, body: { lines: lines.filter(isAsked), fired, underway: underway.size } });
+  }
   if (pathname === '/lookup' && request.method === 'GET') {
     const key = searchParams.get('key') ?? '';
     const state = underway.has(key) ? 'unknown' : recall(key);

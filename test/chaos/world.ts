@@ -1,13 +1,13 @@
 // What a chaos run runs in: a Temporal dev server with its file, an API, workers and a target, each a process of
 // its own, and a proxy between every pair. One world serves many runs, one after the other; what a fault broke is
 // made whole before the next. Everything that it started ends with it, by its id.
-import { writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { CountersignClient } from '../../src/countersign-client.ts';
 import { createClient } from '../../src/client.ts';
 import { addToken, openSecrets, type Secrets } from '../../src/secrets.ts';
+import { eventually } from '../support/eventually.ts';
 import { spawnProcess, type TestProcess } from '../support/processes.ts';
 import { ownServer, type OwnServer } from '../support/temporal.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
@@ -40,8 +40,8 @@ export interface World {
   killApi(): Promise<void>;
   /** Writes the named spec anew. */
   writeSpec(text: string): void;
-  /** Lets the clock of the API, or of the workers, jump by so many milliseconds from the real one. Resolves when it has. */
-  setClock(whose: 'api' | 'worker', shiftMs: number): Promise<void>;
+  /** Lets the clock of the API, or of the workers, jump by so many milliseconds from the real one. Says how many did. */
+  setClock(whose: 'api' | 'worker', shiftMs: number): Promise<number>;
   /** Ends every fault: proxies open, clocks right, one good worker and an API at least, the spec as it was. */
   heal(): Promise<void>;
   close(): Promise<void>;
@@ -119,8 +119,12 @@ export async function openWorld(programs: Programs): Promise<World> {
   const setClock: World['setClock'] = async (whose, shiftMs) => {
     writeFileSync(clocks[whose], String(shiftMs));
     const processes = whose === 'api' ? [api] : workers.running();
-    for (const { pid, running } of processes) if (running()) process.kill(pid, 'SIGUSR2');
-    await sleep(20); // a signal is handled within a turn of the loop
+    const asked = processes.filter(({ running }) => running());
+    for (const { pid } of asked) process.kill(pid, 'SIGUSR2');
+    const hasJumped = ({ pid, running }: TestProcess): boolean =>
+      !running() || readFileSync(`${clocks[whose]}.${pid}`, 'utf8') === String(shiftMs);
+    await eventually(() => asked.every(hasJumped), { message: `the clock of each ${whose}` });
+    return asked.length;
   };
 
   return {
