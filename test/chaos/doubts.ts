@@ -1,0 +1,54 @@
+// What is in doubt goes to a person, and a person looks into the target's books before they answer. Some doubts
+// are left as they are: waiting for an answer is a legal end too.
+import { decideByHttp, approvalBy } from './operations.ts';
+import { createRandom } from './random.ts';
+import { orderOf } from './specs.ts';
+import { clock, describe, type Stage } from './stage.ts';
+
+const asked = new WeakMap<Stage, Set<string>>();
+
+/** Answers each question once. */
+export async function settleDoubts(stage: Stage, ids: readonly string[]): Promise<void> {
+  const seen = asked.get(stage) ?? new Set<string>();
+  asked.set(stage, seen);
+  for (const id of ids) {
+    const run = await describe(stage, id);
+    if (run === undefined || run.closeStatus !== undefined) continue;
+    for (const { position, key, memo } of run.approvals) {
+      // a question can be asked again after a reset or a second doubt: by its hash and time it is another one
+      const question = `${key} ${memo.hash} ${memo.requestedAt}`;
+      if (memo.state !== 'pending' || !/\/in-doubt(?:#\d+)?$/.test(position) || seen.has(question)) continue;
+      seen.add(question);
+      await answer(stage, id, { key, position, hash: memo.hash ?? '', root: run.root });
+    }
+  }
+}
+
+async function answer(
+  stage: Stage,
+  runId: string,
+  gate: { key: string; position: string; hash: string; root: string },
+): Promise<void> {
+  const random = createRandom(stage.plan.seed + gate.position.length);
+  if (random.chance(0.3)) return;
+  const run =
+    [...stage.runs.values()].find(({ label }) => runId.startsWith(label)) ?? (await byStart(stage, runId));
+  const name = gate.position.replace(/(?:#retry-\d+)?\/in-doubt.*$/, '').replace(/#\d+$/, '');
+  const planned = run?.start.gates.find((one) => one.name === name);
+  const order = planned === undefined || run === undefined ? `${runId}:${name}` : orderOf(run.label, planned);
+  const { lines, underway } = await stage.world.target.state(order);
+  if (underway > 0) return;
+  const isDone = lines.some(
+    ({ outcome, body }) => outcome === 'done' && (body as { order: string }).order === order,
+  );
+  const operation = approvalBy('bookkeeper', '', { op: isDone ? 'respond' : 'approve', person: 'cat' });
+  const seen = { ...gate, runId, state: 'pending' };
+  // the gate of an effect without one (a note) has no plan; only its arguments would be needed, and are not here
+  const of = planned ?? { name, child: '', tool: 'pay.keyed', amount: '0.00', ttlMs: 0, expires: false };
+  await decideByHttp(stage, operation, seen, of, `books-${gate.key}-${Math.round(clock())}`);
+}
+
+async function byStart(stage: Stage, runId: string) {
+  for (const run of stage.runs.values()) if ((await run.started) === runId) return run;
+  return undefined;
+}

@@ -1,0 +1,84 @@
+// `npm run chaos -- --seed N --runs M [--jobs J] [--only …] [--keep FOLDER]`: runs the plans of M seeds from N on,
+// each in real processes, and checks what they left. stdout: one line a run, then the totals. A seed that shows a
+// violation is printed with its plan, and its evidence is kept. It exits 1 when there was one.
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+import { DefaultLogger, makeTelemetryFilterString, Runtime } from '@temporalio/worker';
+import { runCampaign, type Outcome } from './campaign.ts';
+import { onlyNames, readOnly } from './plan.ts';
+
+const usage = `npm run chaos -- [--seed N] [--runs M] [--jobs J] [--keep FOLDER] [--only name,…]
+  names: ${onlyNames.join(', ')}`;
+
+process.env['TZ'] = 'UTC';
+Runtime.install({
+  logger: new DefaultLogger('ERROR'),
+  telemetryOptions: { logging: { filter: makeTelemetryFilterString({ core: 'ERROR', other: 'ERROR' }) } },
+  shutdownSignals: [],
+});
+
+let options: Parameters<typeof runCampaign>[0];
+let keep: string;
+try {
+  const { values } = parseArgs({
+    options: {
+      seed: { type: 'string', default: '1' },
+      runs: { type: 'string', default: '20' },
+      jobs: { type: 'string', default: '2' },
+      only: { type: 'string', default: '' },
+      keep: { type: 'string', default: '.countersign/chaos' },
+    },
+  });
+  const seed = whole('seed', values.seed, 0);
+  const runs = whole('runs', values.runs, 1);
+  keep = values.keep;
+  options = {
+    seeds: Array.from({ length: runs }, (_, index) => seed + index),
+    jobs: whole('jobs', values.jobs, 1),
+    only: readOnly(values.only),
+    tell,
+  };
+} catch (error) {
+  console.error(`${(error as Error).message}\n${usage}`);
+  process.exit(64);
+}
+
+const begun = performance.now();
+const outcomes = await runCampaign(options);
+const violations = outcomes.filter(({ violations: found }) => found.length > 0);
+const seconds = (performance.now() - begun) / 1_000;
+const fired = new Map<string, number>();
+for (const { evidence } of outcomes) {
+  for (const { name, fired: times } of evidence?.faults ?? []) {
+    if (times > 0) fired.set(name, (fired.get(name) ?? 0) + 1);
+  }
+}
+console.log(
+  `faults that struck: ${[...fired]
+    .sort()
+    .map(([name, count]) => `${name} ${count}`)
+    .join(', ')}`,
+);
+console.log(`${(seconds / outcomes.length).toFixed(1)} s a run, ${seconds.toFixed(0)} s in all`);
+console.log(`${outcomes.length} runs, ${violations.length} violations`);
+process.exit(violations.length === 0 ? 0 : 1);
+
+function tell({ plan, evidence, violations: found, ms }: Outcome): void {
+  const calls = evidence?.calls.length ?? 0;
+  const verdict = found.length === 0 ? 'ok' : 'VIOLATION';
+  console.log(`seed ${plan.seed} ${verdict} ${plan.kind}: ${calls} calls, ${(ms / 1_000).toFixed(1)} s`);
+  if (found.length === 0) return;
+  for (const { invariant, run, what } of found) console.log(`  ${invariant} ${run ?? ''} ${what}`);
+  console.log(`  plan: ${JSON.stringify(plan)}`);
+  mkdirSync(keep, { recursive: true });
+  const file = join(keep, `seed-${plan.seed}.json`);
+  writeFileSync(file, JSON.stringify(evidence ?? { plan }, undefined, 1));
+  console.log(`  evidence: ${file}`);
+}
+
+function whole(name: string, text: string, least: number): number {
+  const value = /^\d{1,9}$/.test(text) ? Number(text) : NaN;
+  if (value >= least) return value;
+  throw new RangeError(`--${name} must be a whole number from ${least}, got "${text}"`);
+}
