@@ -1,19 +1,23 @@
-// The checks of the chaos harness, proven: evidence of good runs passes, and each thing that can be wrong in it is
-// caught under its own number.
+// The checks of the chaos harness, proven: evidence of good runs passes, and what doors may not answer is caught.
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { Evidence, Violation } from './chaos/evidence.ts';
 import { check } from './chaos/check/check.ts';
-import { addTallies, tallyOf, tallyProblems } from './chaos/check/n7.ts';
+import {
+  approveAnn,
+  callOf,
+  changed,
+  paid,
+  runWith,
+  testsThatCatch,
+  withoutSignal,
+} from './support/chaos-bad.ts';
 import {
   annId,
-  approved,
   bobId,
   byAnn,
   byBob,
   call,
   evidenceOf,
-  goodEvidence,
   ledgerLine,
   lost,
   refund,
@@ -21,6 +25,7 @@ import {
   seen,
   won,
 } from './support/chaos-evidence.ts';
+import { goodEvidence as good } from './support/chaos-good.ts';
 import {
   approves,
   asks,
@@ -30,57 +35,14 @@ import {
   done,
   epoch,
   history,
-  memo,
   performs,
   place,
   signal,
   task,
   verdictOn,
-  type EventBody,
 } from './support/chaos-history.ts';
 
-interface Bad {
-  what: string;
-  evidence: () => Evidence;
-  caught: Violation['invariant'];
-  words: RegExp;
-}
-
-const good = goodEvidence;
-
-/** The good one with one thing changed. */
-function changed(from: () => Evidence, change: (evidence: Evidence) => void): () => Evidence {
-  return () => {
-    const evidence = structuredClone(from());
-    change(evidence);
-    return evidence;
-  };
-}
-
-function callOf(evidence: Evidence, person: string, op = 'approve') {
-  const found = evidence.calls.find((one) => one.person === person && one.op === op);
-  assert.ok(found !== undefined);
-  return found;
-}
-
-/** One run of one gate, with the events that follow the asking. */
-function runWith(bodies: readonly EventBody[], more: Partial<Evidence> = {}, status = 'completed'): Evidence {
-  const raw = history(place, [task, ...asks(refund), ...bodies]);
-  return evidenceOf({ runs: [runOf(raw, status)], ...more });
-}
-
-function withoutSignal(evidence: Evidence, index: number): void {
-  const [run] = evidence.runs;
-  const { events } = run?.histories[0] as { events: Record<string, unknown>[] };
-  const signals = events.filter((event) => 'workflowExecutionSignaledEventAttributes' in event);
-  events.splice(events.indexOf(signals[index] ?? {}), 1);
-}
-
-const paid = [performs(refund), done(9, refund), task, completed({ status: 'completed' })];
-const approveAnn = [signal(byAnn), task, ...approves(refund, byAnn)];
-const otherRun = { ...place, workflowId: 'run-2', root: '019d2b1a-7f3e-7c11-9d55-0000000000ff' };
-
-const bad: Bad[] = [
+testsThatCatch([
   {
     what: 'an answer 200 whose signal is in no history',
     evidence: changed(good.approved, (evidence) => withoutSignal(evidence, 0)),
@@ -258,322 +220,7 @@ const bad: Bad[] = [
     caught: 'N2',
     words: /has the key run-1.refund.000000000000, and not run-1.refund.046acc729732/,
   },
-  {
-    what: 'an approved effect that the ledger does not have',
-    evidence: changed(good.approved, (evidence) => (evidence.ledger = [])),
-    caught: 'N3',
-    words: /is recorded as done, and is not in the ledger/,
-  },
-  {
-    what: 'an effect that was done twice',
-    evidence: changed(good.approved, (evidence) => evidence.ledger.push(ledgerLine(refund))),
-    caught: 'N3',
-    words: /2 effects with the key .* 1 allowed/,
-  },
-  {
-    what: 'an effect without keys that was done twice',
-    evidence: changed(good.inDoubt, (evidence) => {
-      evidence.ledger.push(...evidence.ledger);
-    }),
-    caught: 'N3',
-    words: /2 effects with no key/,
-  },
-  {
-    what: 'a key that is made of something else than root and position',
-    evidence: changed(good.resetRun, (evidence) => {
-      evidence.ledger.push(ledgerLine(refund, { key: '119d2b1a-7f3e-7c11-9d55-046acc729732:refund' }));
-    }),
-    caught: 'N3',
-    words: /no run has one with that key/,
-  },
-  {
-    what: 'a child that was not handed the root of its parent',
-    evidence: changed(good.childRun, (evidence) => {
-      for (const line of evidence.ledger) line.key = '219d2b1a-7f3e-7c11-9d55-046acc729733:sub/pay';
-    }),
-    caught: 'N3',
-    words: /no run has one with that key/,
-  },
-  {
-    what: 'an effect of a gate that was rejected',
-    evidence: () => {
-      const bodies = [signal(byBob), task, verdictOn(refund, byBob), memo('refund', 'rejected')];
-      return runWith([...bodies, performs(refund), done(9, refund), completed({})], {
-        ledger: [ledgerLine(refund)],
-      });
-    },
-    caught: 'N3',
-    words: /was never approved/,
-  },
-  {
-    what: 'a gated tool that was scheduled by hand, without a grant',
-    evidence: () => {
-      const frozen = caseOf('refund', {}, otherRun);
-      const raw = history(otherRun, [task, performs(frozen), done(3, frozen, otherRun), task, completed({})]);
-      return evidenceOf({
-        runs: [runOf(raw, 'completed', { of: otherRun })],
-        ledger: [ledgerLine(frozen, {}, otherRun)],
-      });
-    },
-    caught: 'N3',
-    words: /"pay.keyed" at "refund" was never approved/,
-  },
-  {
-    what: 'an effect that surely did not happen, and did',
-    evidence: changed(good.misused, (evidence) => {
-      evidence.ledger.push(ledgerLine(refund, { body: { order: 'run-1/refund', amount: '999.00' } }));
-    }),
-    caught: 'N3',
-    words: /surely not done \(payload_changed\), and it is in the ledger/,
-  },
-  {
-    what: 'a run that completes without the effect that was approved',
-    evidence: () => runWith([...approveAnn, task, completed({ status: 'completed' })]),
-    caught: 'N3',
-    words: /completed without its effect/,
-  },
-  {
-    what: 'an approved effect that is scheduled twice',
-    evidence: () => {
-      const twice = [
-        performs(refund),
-        done(9, refund),
-        performs(refund),
-        done(11, refund),
-        task,
-        completed({}),
-      ];
-      return runWith([...approveAnn, ...twice], { ledger: [ledgerLine(refund)] });
-    },
-    caught: 'N3',
-    words: /more often than it was approved/,
-  },
-  {
-    what: 'a body that is not the approved one',
-    evidence: changed(good.approved, (evidence) => {
-      evidence.ledger = [ledgerLine(refund, { body: { order: 'run-1/refund', amount: '1000.00' } })];
-    }),
-    caught: 'N4',
-    words: /the ledger got sha256:\S+ from "refund", frozen was/,
-  },
-  {
-    what: 'arguments before the edit, although it was approved after it',
-    evidence: changed(good.edited, (evidence) => (evidence.ledger = [ledgerLine(refund)])),
-    caught: 'N4',
-    words: /the ledger got/,
-  },
-  {
-    what: 'an effect that ran with other arguments than its grant is for',
-    evidence: () => {
-      const other = { order: 'run-1/refund', amount: '999.00' };
-      const bodies = [
-        ...approveAnn,
-        performs(refund, { arguments: other }),
-        done(9, refund),
-        task,
-        completed({}),
-      ];
-      return runWith(bodies, { ledger: [ledgerLine(refund, { body: other })] });
-    },
-    caught: 'N4',
-    words: /the ledger got/,
-  },
-  {
-    what: 'a decision on another hash that was accepted',
-    evidence: () => {
-      const stale = { ...byAnn, payloadHash: `sha256:${'e'.repeat(64)}` };
-      return runWith([signal(stale), task, ...approves(refund, stale), ...paid], {
-        ledger: [ledgerLine(refund)],
-      });
-    },
-    caught: 'N4',
-    words: /on sha256:eeeeeeeeeeee was accepted/,
-  },
-  {
-    what: 'a decision that is recorded on another hash than it was sent with',
-    evidence: changed(good.approved, (evidence) => {
-      callOf(evidence, 'ann').payloadHash = `sha256:${'e'.repeat(64)}`;
-    }),
-    caught: 'N4',
-    words: /on another hash than it was sent with/,
-  },
-  {
-    what: 'a grant for another payload',
-    evidence: () => {
-      const other = caseOf('refund', { arguments: { amount: '7.00' } });
-      const grant = { position: 'refund', tool: 'pay.keyed', payloadHash: other.payloadHash } as never;
-      const bodies = [
-        signal(byAnn),
-        task,
-        verdictOn(refund, byAnn, { grant }),
-        memo('refund', 'approved'),
-        ...paid,
-      ];
-      return runWith(bodies, { ledger: [ledgerLine(refund)] });
-    },
-    caught: 'N4',
-    words: /granted sha256/,
-  },
-  {
-    what: 'a case whose hash is not that of its arguments',
-    evidence: () => {
-      const wrong = { ...refund, payloadHash: `sha256:${'e'.repeat(64)}` };
-      return evidenceOf({
-        runs: [runOf(history(place, [task, ...asks(wrong), task, completed({})]), 'completed')],
-      });
-    },
-    caught: 'N4',
-    words: /the case says sha256:eeeeeeeeeeee/,
-  },
-  {
-    what: 'arguments that are shown under the hash of others',
-    evidence: changed(good.approved, (evidence) => {
-      const shown = { ...refund, arguments: { order: 'run-1/refund', amount: '0.01' } };
-      evidence.calls.push(call('read', 'dan', [350, 380], seen('pending', undefined, shown)));
-    }),
-    caught: 'N4',
-    words: /was shown arguments of/,
-  },
-  {
-    what: 'a run that neither ends nor waits',
-    evidence: changed(good.approved, (evidence) => Object.assign(evidence.runs[0]!, { status: 'running' })),
-    caught: 'N5',
-    words: /is "running" and waits for no named approval/,
-  },
-  {
-    what: 'a workflow task that fails again and again',
-    evidence: changed(good.inDoubt, (evidence) =>
-      Object.assign(evidence.runs[0]!, { pendingTaskFailures: 4 }),
-    ),
-    caught: 'N5',
-    words: /workflow task failed 4 times/,
-  },
-  {
-    what: 'a workflow task that failed with non-determinism',
-    evidence: () => {
-      const cause = 'WORKFLOW_TASK_FAILED_CAUSE_NON_DETERMINISTIC_ERROR';
-      const failure = { workflowTaskFailed: { cause, failure: { message: 'TMPRL1100' } } };
-      return runWith([...approveAnn, performs(refund), failure, done(9, refund), task, completed({})], {
-        ledger: [ledgerLine(refund)],
-      });
-    },
-    caught: 'N5',
-    words: /NON_DETERMINISTIC_ERROR\): TMPRL1100/,
-  },
-  {
-    what: 'runs that took over a minute to settle',
-    evidence: changed(good.approved, (evidence) => (evidence.settledAt = evidence.lastFaultAt + 60_001)),
-    caught: 'N5',
-    words: /settled 60001 ms after the last fault/,
-  },
-  {
-    what: 'an effect that never ends',
-    evidence: () => runWith([...approveAnn, performs(refund)], {}, 'running'),
-    caught: 'N5',
-    words: /has neither ended nor become a question/,
-  },
-  {
-    what: 'an approval that nothing follows',
-    evidence: () => runWith(approveAnn, {}, 'running'),
-    caught: 'N5',
-    words: /was approved, and its effect did not start/,
-  },
-  {
-    what: 'a history that does not replay',
-    evidence: changed(
-      good.approved,
-      (evidence) => (evidence.replay = [{ run: 'run-1', failed: 'TMPRL1100' }]),
-    ),
-    caught: 'N6',
-    words: /does not replay: TMPRL1100/,
-  },
-  {
-    what: 'a history that was not replayed',
-    evidence: changed(good.approved, (evidence) => (evidence.replay = [])),
-    caught: 'N6',
-    words: /was not replayed/,
-  },
-  {
-    what: 'a trail that leaves out how a gate ended',
-    evidence: changed(good.refused, ({ runs }) => {
-      for (const run of runs) run.trail = run.trail.filter(({ type }) => type !== 'approval_expired');
-    }),
-    caught: 'N6',
-    words: /does not tell "\S+ expired"/,
-  },
-  {
-    what: 'a trail that tells of another winner',
-    evidence: changed(good.approved, ({ runs }) => {
-      for (const fact of runs[0]!.trail)
-        if (fact.type === 'approval_granted') fact.decision.decisionId = 'd-other';
-    }),
-    caught: 'N6',
-    words: /tells "\S+ approved d-other"/,
-  },
-  {
-    what: 'a trail that leaves out an effect',
-    evidence: changed(good.approved, ({ runs }) => {
-      for (const run of runs) run.trail = run.trail.filter(({ type }) => type !== 'tool_result');
-    }),
-    caught: 'N6',
-    words: /does not tell "\S+:refund done"/,
-  },
-  {
-    what: 'a trail with another key for an effect',
-    evidence: changed(good.approved, ({ runs }) => {
-      for (const fact of runs[0]!.trail) if (fact.type === 'tool_result') fact.idempotencyKey = 'random';
-    }),
-    caught: 'N6',
-    words: /tells "random done"/,
-  },
-  {
-    what: 'a trail whose numbers have a hole',
-    evidence: changed(good.approved, ({ runs }) => (runs[0]!.trail[2]!.seq = 9)),
-    caught: 'N6',
-    words: /fact 3 of its trail has seq 9/,
-  },
-  {
-    what: 'a refused decision that the trail does not tell',
-    evidence: changed(good.approved, ({ runs }) => {
-      for (const run of runs) run.trail = run.trail.filter(({ type }) => type !== 'decision_refused');
-    }),
-    caught: 'N6',
-    words: new RegExp(`does not tell of decision ${bobId}`),
-  },
-  {
-    what: 'a run that does not show what it waits for',
-    evidence: changed(good.inDoubt, ({ runs }) =>
-      Object.assign(runs[0]!.view as object, { pendingApprovals: [] }),
-    ),
-    caught: 'N6',
-    words: /shows as pending \[\]/,
-  },
-  {
-    what: 'a run that is said to wait, and has ended',
-    evidence: changed(good.approved, ({ runs }) => Object.assign(runs[0]!, { status: 'awaiting_approval' })),
-    caught: 'N6',
-    words: /its history has ended \(completed\)/,
-  },
-  {
-    what: 'a planned fault that did not fire',
-    evidence: changed(good.approved, ({ faults }) => Object.assign(faults[0]!, { fired: 0 })),
-    caught: 'N7',
-    words: /kill-worker was planned 1 times and fired 0 times/,
-  },
-  {
-    what: 'operations that mostly failed',
-    evidence: changed(good.approved, ({ calls }) => {
-      for (let count = 0; count < 3; count += 1) {
-        calls.push(call('read', 'dan', [350, 380], undefined, { shouldSucceed: true }));
-        for (const one of [350, 360]) {
-          calls.push(call('read', 'cat', [one, 380], seen('pending'), { shouldSucceed: true }));
-        }
-      }
-    }),
-    caught: 'N7',
-    words: /7 of 10 operations succeeded/,
-  },
-];
+]);
 
 describe('evidence of a good run passes', () => {
   for (const [name, evidence] of Object.entries(good)) {
@@ -583,51 +230,6 @@ describe('evidence of a good run passes', () => {
       assert.deepEqual(check(evidence()), []);
     });
   }
-});
-
-describe('what is wrong is caught', () => {
-  for (const { what, evidence, caught, words } of bad) {
-    test(`${caught}: ${what}`, () => {
-      const violations = check(evidence());
-      const told = violations.map((one) => `${one.invariant} ${one.what}`).join('\n');
-      assert.ok(
-        violations.some((one) => one.invariant === caught && words.test(one.what)),
-        told || 'no violation',
-      );
-    });
-  }
-
-  test('every invariant has something that it catches', () => {
-    assert.deepEqual([...new Set(bad.map(({ caught }) => caught))].sort(), [
-      'N1',
-      'N2',
-      'N3',
-      'N4',
-      'N5',
-      'N6',
-      'N7',
-    ]);
-  });
-});
-
-describe('what a campaign adds up', () => {
-  test('N7: one run with few operations is no verdict, many of them are', () => {
-    const evidence = approved();
-    callOf(evidence, 'ann').answer = { status: 503, body: { code: 'temporal_unavailable' } };
-    const tally = tallyOf(evidence);
-    assert.deepEqual({ expected: tally.expected, succeeded: tally.succeeded }, { expected: 1, succeeded: 0 });
-    assert.deepEqual(tallyProblems(tally), []);
-    const [problem] = tallyProblems(addTallies(Array.from({ length: 10 }, () => tally)));
-    assert.match(problem?.what ?? '', /0 of 10 operations succeeded/);
-  });
-
-  test('N7: what somebody else decided first is no failure, and 202 is no success', () => {
-    const evidence = approved();
-    Object.assign(callOf(evidence, 'bob', 'reject'), { shouldSucceed: true });
-    assert.equal(tallyOf(evidence).expected, 1);
-    callOf(evidence, 'ann').answer = { status: 202, body: {} };
-    assert.equal(tallyOf(evidence).succeeded, 0);
-  });
 });
 
 test('after a workflow reset a gate may be open again, and is one register from then on', () => {

@@ -11,8 +11,8 @@ interface Operation {
   writes?: string;
   begun: number;
   ended: number;
-  /** `nothing`: only a read can find that */
-  answer: string | 'nothing' | 'lost';
+  /** a value, `nothing` (only a read can find that), or `lost` */
+  answer: string;
 }
 
 function problemIn(operations: readonly Operation[]) {
@@ -172,6 +172,6 @@ for (const [name, mutate] of Object.entries(mutations)) {
       }),
       { numRuns: 2_000 },
     );
-    assert.ok(made > 500, `only ${made} of 2,000 histories had a place for it`);
+    assert.ok(made > 300, `only ${made} of 2,000 histories had a place for it`);
   });
 }

@@ -12,7 +12,7 @@ export interface Sending {
 
 /** The line says that the target did it; every other outcome did nothing, or nothing again. */
 export function isCarriedOut({ outcome }: LedgerLine): boolean {
-  return outcome === 'refunded';
+  return outcome === 'done';
 }
 
 export function needsApproval({ tools }: Pick<Evidence, 'tools'>, tool: string): boolean {
