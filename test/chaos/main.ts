@@ -7,8 +7,10 @@ import { parseArgs } from 'node:util';
 import { DefaultLogger, makeTelemetryFilterString, Runtime } from '@temporalio/worker';
 import { runCampaign, type Outcome } from './campaign.ts';
 import { onlyNames, readOnly } from './plan.ts';
+import { referencePlan } from './reference.ts';
 
-const usage = `npm run chaos -- [--seed N] [--runs M] [--jobs J] [--keep FOLDER] [--only name,…]
+const usage = `npm run chaos -- [--seed N] [--runs M] [--jobs J] [--keep FOLDER] [--only name,… | --reference]
+  --reference: seed 3n-3, 3n-2 and 3n-1 kill the worker, the API and the server at event n of a run
   names: ${onlyNames.join(', ')}`;
 
 process.env['TZ'] = 'UTC';
@@ -27,6 +29,7 @@ try {
       runs: { type: 'string', default: '20' },
       jobs: { type: 'string', default: '2' },
       only: { type: 'string', default: '' },
+      reference: { type: 'boolean', default: false },
       keep: { type: 'string', default: '.countersign/chaos' },
     },
   });
@@ -37,6 +40,7 @@ try {
     seeds: Array.from({ length: runs }, (_, index) => seed + index),
     jobs: whole('jobs', values.jobs, 1),
     only: readOnly(values.only),
+    ...(values.reference ? { planOf: referencePlan } : {}),
     tell,
   };
 } catch (error) {
