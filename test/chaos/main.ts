@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { DefaultLogger, makeTelemetryFilterString, Runtime } from '@temporalio/worker';
 import { runCampaign, type Outcome } from './campaign.ts';
-import { onlyNames, readOnly } from './plan.ts';
+import { makePlan, onlyNames, readOnly } from './plan.ts';
 import { referencePlan } from './reference.ts';
 
 const usage = `npm run chaos -- [--seed N] [--runs M] [--jobs J] [--keep FOLDER] [--only name,… | --reference]
@@ -35,12 +35,13 @@ try {
   });
   const seed = whole('seed', values.seed, 0);
   const runs = whole('runs', values.runs, 1);
+  const only = readOnly(values.only);
   keep = values.keep;
   options = {
-    seeds: Array.from({ length: runs }, (_, index) => seed + index),
+    plans: Array.from({ length: runs }, (_, index) =>
+      values.reference ? referencePlan(seed + index) : makePlan(seed + index, only),
+    ),
     jobs: whole('jobs', values.jobs, 1),
-    only: readOnly(values.only),
-    ...(values.reference ? { planOf: referencePlan } : {}),
     tell,
   };
 } catch (error) {

@@ -170,7 +170,7 @@ export function approvalBy(
     ...{ op: 'approve', at: 0, client, person: 'dan', run, gate: 0, door: 'http', timing: 'open' },
     ...{ payload: 'shown', copies: 1, keyed: true, shouldSucceed: true },
     ...more,
-  } as DecisionOperation;
+  };
 }
 
 function decision(
