@@ -1,8 +1,8 @@
 // Many chaos runs: each job has a world of its own and takes the next seed when it is done with one. A world in
 // which a run could not be carried out is thrown away.
-import { buildPrograms, type Programs } from './compile.ts';
+import { buildPrograms } from './compile.ts';
 import type { Evidence, Violation } from './evidence.ts';
-import { makePlan, type Plan } from './plan.ts';
+import type { Plan } from './plan.ts';
 import { checkSimply } from './simple-check.ts';
 import { runPlan } from './run-plan.ts';
 import { openWorld } from './world.ts';
@@ -16,25 +16,23 @@ export interface Outcome {
 }
 
 export interface CampaignOptions {
-  seeds: readonly number[];
+  plans: readonly Plan[];
+  /** worlds side by side */
   jobs: number;
-  only?: readonly string[];
-  /** in place of the seed's own plan */
-  planOf?: (seed: number) => Plan;
   /** Gets each run when it is done. */
   tell?: (outcome: Outcome) => void;
 }
 
 export async function runCampaign(options: CampaignOptions): Promise<Outcome[]> {
-  const { seeds, jobs, only = [], planOf = (seed) => makePlan(seed, only) } = options;
+  const { plans, jobs } = options;
   const programs = await buildPrograms();
-  const left = [...seeds];
+  const left = [...plans];
   const outcomes: Outcome[] = [];
   const work = async (): Promise<void> => {
     let world: Awaited<ReturnType<typeof openWorld>> | undefined;
-    for (let seed = left.shift(); seed !== undefined; seed = left.shift()) {
+    for (let plan = left.shift(); plan !== undefined; plan = left.shift()) {
       world ??= await openWorld(programs);
-      const outcome = await oneRun(world, planOf(seed));
+      const outcome = await oneRun(world, plan);
       outcomes.push(outcome);
       options.tell?.(outcome);
       if (outcome.evidence === undefined) {
@@ -44,7 +42,7 @@ export async function runCampaign(options: CampaignOptions): Promise<Outcome[]> 
     }
     await world?.close();
   };
-  await Promise.all(Array.from({ length: Math.min(jobs, seeds.length) }, work));
+  await Promise.all(Array.from({ length: Math.min(jobs, plans.length) }, work));
   return outcomes;
 }
 
@@ -60,5 +58,3 @@ async function oneRun(world: Parameters<typeof runPlan>[0], plan: Plan): Promise
     return { plan, violations: [{ invariant: 'N7', what }], ms: performance.now() - begun };
   }
 }
-
-export type { Programs };

@@ -1,6 +1,7 @@
 // What is in doubt goes to a person, and a person looks into the target's books before they answer. Some doubts
 // are left as they are: waiting for an answer is a legal end too.
-import { decideByHttp, approvalBy } from './operations.ts';
+import { decideByHttp } from './operations.ts';
+import { approvalBy } from './plan-operations.ts';
 import { createRandom } from './random.ts';
 import { orderOf } from './specs.ts';
 import { clock, describe, type Stage } from './stage.ts';

@@ -4,8 +4,10 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { continueAsNew, deliverAgain, delayLists, reorderSignals, reset } from './faults-of-runs.ts';
 import type { Fault, Link, LinkFault, TargetMode } from './plan-faults.ts';
 import { links, targetModes } from './plan-faults.ts';
-import { approvalBy, decideByHttp } from './operations.ts';
+import { decideByHttp } from './operations.ts';
+import { approvalBy } from './plan-operations.ts';
 import { editedSpec, namedSpec, orderOf } from './specs.ts';
+import { atEvent } from './reference.ts';
 import { clock, describe, isOver, runIdOf, runOf, seenGate, until, watch, type Stage } from './stage.ts';
 
 /** How long a fault waits for somebody whom it can strike. */
@@ -18,15 +20,24 @@ export interface Struck {
 }
 
 export async function strike(stage: Stage, fault: Fault): Promise<Struck> {
-  await moment(stage, fault);
-  const fired = await strikeNow(stage, fault);
+  const release = fault.isExact === true ? await atEvent(stage, fault) : await moment(stage, fault);
+  const { workers, api } = stage.world;
+  const victims = fault.name === 'kill-worker' ? workers.running() : fault.name === 'kill-api' ? [api()] : [];
+  const striking = strikeNow(stage, fault);
+  // what is held of the dead is never sent; what starts in their place must not wait for it
+  if (release !== undefined) await Promise.all(victims.map(({ ended }) => ended));
+  release?.();
+  const fired = await striking;
   stage.lastFaultAt = Math.max(stage.lastFaultAt, clock());
   return { name: fault.name, planned: 1, fired };
 }
 
 /** At its time, or when the history of its run has so many events, whichever is first. */
-async function moment(stage: Stage, { at, event, run }: Fault): Promise<void> {
-  if (event === undefined || run === undefined) return until(stage, at);
+async function moment(stage: Stage, { at, event, run }: Fault): Promise<undefined> {
+  if (event === undefined || run === undefined) {
+    await until(stage, at);
+    return;
+  }
   const id = await Promise.race([runIdOf(stage, run), until(stage, at).then(() => undefined)]);
   while (id !== undefined && clock() < stage.beganAt + at) {
     if (((await describe(stage, id))?.historyLength ?? 0) >= event) return;

@@ -6,9 +6,11 @@ import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { DefaultLogger, makeTelemetryFilterString, Runtime } from '@temporalio/worker';
 import { runCampaign, type Outcome } from './campaign.ts';
-import { onlyNames, readOnly } from './plan.ts';
+import { makePlan, onlyNames, readOnly } from './plan.ts';
+import { referencePlan } from './reference.ts';
 
-const usage = `npm run chaos -- [--seed N] [--runs M] [--jobs J] [--keep FOLDER] [--only name,…]
+const usage = `npm run chaos -- [--seed N] [--runs M] [--jobs J] [--keep FOLDER] [--only name,… | --reference]
+  --reference: seed 3n-3, 3n-2 and 3n-1 kill the worker, the API and the server at event n of a run
   names: ${onlyNames.join(', ')}`;
 
 process.env['TZ'] = 'UTC';
@@ -27,16 +29,19 @@ try {
       runs: { type: 'string', default: '20' },
       jobs: { type: 'string', default: '2' },
       only: { type: 'string', default: '' },
+      reference: { type: 'boolean', default: false },
       keep: { type: 'string', default: '.countersign/chaos' },
     },
   });
   const seed = whole('seed', values.seed, 0);
   const runs = whole('runs', values.runs, 1);
+  const only = readOnly(values.only);
   keep = values.keep;
   options = {
-    seeds: Array.from({ length: runs }, (_, index) => seed + index),
+    plans: Array.from({ length: runs }, (_, index) =>
+      values.reference ? referencePlan(seed + index) : makePlan(seed + index, only),
+    ),
     jobs: whole('jobs', values.jobs, 1),
-    only: readOnly(values.only),
     tell,
   };
 } catch (error) {

@@ -115,19 +115,6 @@ async function decide(stage: Stage, operation: DecisionOperation): Promise<void>
   await Promise.all(copies);
 }
 
-/** An approval by HTTP, of what is shown, beside those of the plan. */
-export function approvalBy(
-  client: string,
-  run: string,
-  more: Partial<DecisionOperation> = {},
-): DecisionOperation {
-  return {
-    ...{ op: 'approve', at: 0, client, person: 'dan', run, gate: 0, door: 'http', timing: 'open' },
-    ...{ payload: 'shown', copies: 1, keyed: true, shouldSucceed: true },
-    ...more,
-  } as DecisionOperation;
-}
-
 /** Undefined: its moment did not come, or the run ended before. */
 async function findGate(
   stage: Stage,

@@ -45,6 +45,8 @@ export interface Fault {
   at: number;
   /** strikes as soon as the history of `run` has so many events */
   event?: number;
+  /** nothing more gets through to Temporal between that event and the fault */
+  isExact?: true;
   run?: string;
   /** how long it lasts, ms */
   lasts: number;

@@ -160,6 +160,19 @@ function planNoise(
   return noise;
 }
 
+/** An approval by HTTP, of what is shown, beside those of the plan. */
+export function approvalBy(
+  client: string,
+  run: string,
+  more: Partial<DecisionOperation> = {},
+): DecisionOperation {
+  return {
+    ...{ op: 'approve', at: 0, client, person: 'dan', run, gate: 0, door: 'http', timing: 'open' },
+    ...{ payload: 'shown', copies: 1, keyed: true, shouldSucceed: true },
+    ...more,
+  };
+}
+
 function decision(
   random: Random,
   start: StartOperation,

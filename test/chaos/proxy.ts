@@ -24,8 +24,16 @@ interface Pair {
   client: Socket;
   upstream: Socket;
   kept: { to: Socket; piece: Buffer }[];
-  /** when the last piece in each direction is due */
-  due: Map<Socket, number>;
+  /** on their way, by whom they go to */
+  queues: Map<Socket, Due[]>;
+  /** to be closed behind what is on its way to them */
+  finished: Set<Socket>;
+}
+
+interface Due {
+  piece: Buffer;
+  /** of performance.now() */
+  due: number;
 }
 
 const host = '127.0.0.1';
@@ -48,25 +56,28 @@ export async function openProxy(upstreamPort: number): Promise<TcpProxy> {
       pair.kept.push({ to, piece });
       return;
     }
-    // behind what is still on its way, or the order would change
     const delay = typeof mode === 'object' && 'delayMs' in mode ? mode.delayMs : 0;
-    const now = performance.now();
-    const due = Math.max(now + delay, pair.due.get(to) ?? 0);
     if (delay > 0) hits += 1;
-    if (due <= now && pair.kept.every((kept) => kept.to !== to)) {
-      to.write(piece);
-      return;
+    const queue = pair.queues.get(to) ?? [];
+    pair.queues.set(to, queue);
+    // behind what is still on its way, or the order would change
+    queue.push({ piece, due: Math.max(performance.now() + delay, queue.at(-1)?.due ?? 0) });
+    if (queue.length === 1) deliver(pair, to, queue);
+  };
+  const deliver = (pair: Pair, to: Socket, queue: Due[]): void => {
+    while (queue[0] !== undefined && queue[0].due <= performance.now()) {
+      if (to.writable) to.write(queue[0].piece);
+      queue.shift();
     }
-    pair.due.set(to, due);
-    setTimeout(() => {
-      if (to.writable) to.write(piece);
-    }, due - now);
+    if (queue[0] !== undefined) setTimeout(deliver, queue[0].due - performance.now(), pair, to, queue);
+    else if (pair.finished.has(to)) to.end();
   };
 
   /** One side has closed: the other is closed behind what is still on its way to it. */
   const finish = (pair: Pair, other: Socket): void => {
     if (pair.kept.some(({ to }) => to === other)) return; // heal() does
-    setTimeout(() => other.end(), (pair.due.get(other) ?? 0) - performance.now());
+    pair.finished.add(other);
+    if ((pair.queues.get(other) ?? []).length === 0) other.end();
     if (pair.client.destroyed && pair.upstream.destroyed) pairs.delete(pair);
   };
 
@@ -78,7 +89,7 @@ export async function openProxy(upstreamPort: number): Promise<TcpProxy> {
     }
     client.setNoDelay(true);
     const upstream = connect({ host, port: leadsTo, noDelay: true });
-    const pair: Pair = { client, upstream, kept: [], due: new Map() };
+    const pair: Pair = { client, upstream, kept: [], queues: new Map(), finished: new Set() };
     pairs.add(pair);
     client.on('data', (piece: Buffer) => pass(pair, 'client', piece));
     upstream.on('data', (piece: Buffer) => pass(pair, 'upstream', piece));

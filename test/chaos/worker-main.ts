@@ -10,19 +10,15 @@ input.once('close', () => process.exit(0)); // its parent is gone
 const settings = new Promise<WorkerSettings & { bundle: string; targetUrl: string }>((resolve) =>
   input.once('line', (line) => resolve(JSON.parse(line) as Awaited<typeof settings>)),
 );
-let stopping = false;
-process.once('SIGTERM', () => {
-  stopping = true;
-  stop?.();
-});
-let stop: (() => void) | undefined;
+/** Until it has settings there is nothing to drain. */
+let shutDown = (): void => process.exit(0);
+process.once('SIGTERM', () => shutDown());
 reportReady();
 
 const { bundle, targetUrl, ...rest } = await settings;
 const { worker, close } = await makeWorker(rest, { tools: chaosTools(targetUrl), bundle });
-stop = () => worker.shutdown();
 const running = worker.run();
-if (stopping) worker.shutdown();
+shutDown = () => worker.shutdown();
 console.log(JSON.stringify({ polling: true }));
 await running;
 await close();

@@ -1,0 +1,91 @@
+// "At every history event": one run with two gates and three effects, in which a process is killed as soon as the
+// history has so many events. The moment is exact: a hook outside shipped code, in the proxies before Temporal,
+// looks at the history before each call and answer that could bring it on, and holds all of them until the kill.
+import type { Fault } from './plan-faults.ts';
+import { approvalBy } from './plan-operations.ts';
+import type { Plan } from './plan.ts';
+import { clock, describe, runIdOf, type Stage } from './stage.ts';
+
+const victims = ['kill-worker', 'kill-api', 'kill-server'] as const;
+
+/** Killed at the latest then, ms; the run is long over. */
+const atLastMs = 8_000;
+
+/** Seed 0: the worker at event 1; 1: the API at event 1; 2: the server at event 1; 3: the worker at event 2, … */
+export function referencePlan(seed: number): Plan {
+  const gates = ['pay-1', 'pay-2'].map((name) => ({
+    ...{ name, child: '', tool: 'pay.keyed', amount: '10.00', ttlMs: 3_600_000, expires: false },
+  })) as Extract<Plan['operations'][number], { op: 'start' }>['gates'];
+  const fault: Fault = {
+    name: victims[seed % 3] ?? 'kill-worker',
+    ...{
+      at: atLastMs,
+      event: Math.floor(seed / 3) + 1,
+      isExact: true,
+      run: 'a',
+      lasts: 200,
+      amount: 0,
+      times: 1,
+    },
+  };
+  return {
+    seed,
+    kind: `reference ${fault.name} at event ${fault.event}`,
+    operations: [
+      {
+        op: 'start',
+        at: 0,
+        client: 'starter',
+        person: 'ann',
+        run: 'a',
+        kind: 'runSpec',
+        shape: 'named',
+        gates,
+      },
+      approvalBy('client-1', 'a', { person: 'bob', gate: 0 }),
+      approvalBy('client-2', 'a', { person: 'cat', gate: 1 }),
+    ],
+    faults: [fault],
+  };
+}
+
+/** Of the worker: what it tells Temporal, and what it is given to do. */
+const ofWorker = /^(?:Respond|RecordActivityTaskHeartbeat|Poll(?:Workflow|Activity)TaskQueue)/;
+/** Of the API: what makes events. */
+const ofApi = /^(?:Start|Signal|RequestCancel)/;
+
+/**
+ * Resolves when the history of the run has that many events, and then nothing more gets through to Temporal until
+ * what it resolves with is called.
+ */
+export async function atEvent(stage: Stage, { at, event = 0, run = '' }: Fault): Promise<() => void> {
+  const { api, worker } = stage.world.grpc;
+  let release: () => void = () => undefined;
+  const released = new Promise<void>((resolve) => (release = resolve));
+  let reached: () => void = () => undefined;
+  const isReached = new Promise<void>((resolve) => (reached = resolve));
+  let isHeld = false;
+  let id: string | undefined;
+  const look = async (): Promise<void> => {
+    if (!isHeld) {
+      const seen = id === undefined ? undefined : await describe(stage, id);
+      isHeld ||= seen !== undefined && seen.historyLength >= event;
+      if (isHeld) reached();
+    }
+    if (isHeld) await released;
+  };
+  const before = (pattern: RegExp) => (method: string) => (pattern.test(method) ? look() : undefined);
+  Object.assign(worker, { onCall: before(ofWorker), onAnswer: before(ofWorker) });
+  Object.assign(api, { onCall: undefined, onAnswer: before(ofApi) });
+  // the first events are there before anybody could say the run's id
+  id = `${stage.prefix}a`;
+  void runIdOf(stage, run).then((started) => (id = started ?? id));
+  const late = new Promise<void>((resolve) => setTimeout(resolve, stage.beganAt + at - clock()));
+  await Promise.race([isReached, late]);
+  return () => {
+    isHeld = true;
+    Object.assign(worker, { onCall: undefined, onAnswer: undefined });
+    Object.assign(api, { onCall: undefined, onAnswer: undefined });
+    release();
+  };
+}
