@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { addTallies, tallyOf, tallyProblems } from './chaos/check/n7.ts';
+import { readStories } from './chaos/check/story.ts';
 import { callOf, changed, runWith, approveAnn, testsThatCatch } from './support/chaos-bad.ts';
 import { bobId, call, ledgerLine, refund, seen } from './support/chaos-evidence.ts';
 import { approved, goodEvidence as good } from './support/chaos-good.ts';
@@ -153,7 +154,7 @@ describe('what a campaign adds up', () => {
   test('N7: one run with few operations is no verdict, many of them are', () => {
     const evidence = approved();
     callOf(evidence, 'ann').answer = { status: 503, body: { code: 'temporal_unavailable' } };
-    const tally = tallyOf(evidence);
+    const tally = tallyOf(evidence, readStories(evidence));
     assert.deepEqual({ expected: tally.expected, succeeded: tally.succeeded }, { expected: 1, succeeded: 0 });
     assert.deepEqual(tallyProblems(tally), []);
     const [problem] = tallyProblems(addTallies(Array.from({ length: 10 }, () => tally)));
@@ -163,8 +164,8 @@ describe('what a campaign adds up', () => {
   test('N7: what somebody else decided first is no failure, and 202 is no success', () => {
     const evidence = approved();
     Object.assign(callOf(evidence, 'bob', 'reject'), { shouldSucceed: true });
-    assert.equal(tallyOf(evidence).expected, 1);
+    assert.equal(tallyOf(evidence, readStories(evidence)).expected, 1);
     callOf(evidence, 'ann').answer = { status: 202, body: {} };
-    assert.equal(tallyOf(evidence).succeeded, 0);
+    assert.equal(tallyOf(evidence, readStories(evidence)).succeeded, 0);
   });
 });

@@ -3,7 +3,7 @@
 import { buildPrograms } from './compile.ts';
 import type { Evidence, Violation } from './evidence.ts';
 import type { Plan } from './plan.ts';
-import { checkSimply } from './simple-check.ts';
+import { check } from './check/check.ts';
 import { runPlan } from './run-plan.ts';
 import { openWorld } from './world.ts';
 
@@ -50,7 +50,7 @@ async function oneRun(world: Parameters<typeof runPlan>[0], plan: Plan): Promise
   const begun = performance.now();
   try {
     const evidence = await runPlan(world, plan);
-    const violations = checkSimply(evidence);
+    const violations = check(evidence);
     return { plan, evidence, violations, ms: performance.now() - begun };
   } catch (error) {
     // a harness that breaks has shown nothing, and that is no pass

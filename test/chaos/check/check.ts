@@ -18,6 +18,6 @@ export function check(evidence: Evidence): Violation[] {
     ...checkN4(evidence, stories),
     ...checkN5(evidence, stories),
     ...checkN6(evidence, stories),
-    ...checkN7(evidence),
+    ...checkN7(evidence, stories),
   ];
 }

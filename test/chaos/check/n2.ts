@@ -1,6 +1,6 @@
 // N2: one winner a key, the first in history order that completes, seen by all who look after the first answer
 // that named it. A workflow reset opens a gate again, so each lineage of a run is a register of its own.
-import { readDecisionText } from '../../../src/core/decision.ts';
+import { readSignal } from '../../../src/core/signal.ts';
 import type { Call, Evidence, Violation } from '../evidence.ts';
 import { gateKey } from './independent.ts';
 import { idsOf, isDecision, isOpenState, statementsOf, type Statement } from './replies.ts';
@@ -121,7 +121,7 @@ function overtaken({ lineage, place }: Story, { key, openAt, verdicts, outcome }
     .map(({ record }) => record.decision.decisionId);
   const sent = steps.slice(openAt + 1, winning.index).flatMap((step) => {
     if (step.type !== 'decide') return [];
-    const reading = readDecisionText(step.sent.text, Buffer.byteLength(step.sent.text));
+    const { reading } = readSignal(step.sent.payloads);
     return reading.ok && reading.decision.key === key && reading.decision.root === place.root
       ? [reading.decision.decisionId]
       : [];

@@ -1,7 +1,7 @@
 // N6: every history replays, and the trail that is decoded from it tells the same story as the history itself, the
 // ledger and the API: gates with their ends, effects with their keys and ends, and every decision that came.
 import type { TrailFact } from '../../../src/core/trail-fact.ts';
-import { readDecisionText } from '../../../src/core/decision.ts';
+import { readSignal } from '../../../src/core/signal.ts';
 import type { Evidence, EvidenceOfRun, Violation } from '../evidence.ts';
 import { fieldsOf, textOf } from './raw-event.ts';
 import { stateBy, type Story } from './story.ts';
@@ -112,7 +112,7 @@ function untold({ lineage, place }: Story, trail: readonly TrailFact[]): string[
   const lastTask = lineage.steps.findLastIndex(({ type }) => type === 'task_completed');
   const sent = lineage.steps.slice(0, lastTask + 1).flatMap((step) => {
     if (step.type !== 'decide') return [];
-    const reading = readDecisionText(step.sent.text, Buffer.byteLength(step.sent.text));
+    const { reading } = readSignal(step.sent.payloads);
     return reading.ok && reading.decision.root === place.root ? [reading.decision.decisionId] : [];
   });
   return [...new Set(sent)]

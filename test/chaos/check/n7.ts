@@ -1,7 +1,8 @@
 // N7: a run is no proof when nothing happened in it. At least 80 % of the operations that should have succeeded
 // did, and each planned fault fired. Of one run only what cannot be chance is judged; a campaign adds its runs up.
 import type { Call, Evidence, Violation } from '../evidence.ts';
-import { lastReply, type Reply } from './replies.ts';
+import { isDecision, lastReply } from './replies.ts';
+import type { Story } from './story.ts';
 
 export interface Tally {
   /** calls that should succeed and to which nothing else was there first */
@@ -15,15 +16,19 @@ export interface Tally {
 const fewestCalls = 10;
 const neededShare = 0.8;
 
-export function checkN7(evidence: Evidence): Violation[] {
-  return tallyProblems(tallyOf(evidence));
+export function checkN7(evidence: Evidence, stories: readonly Story[]): Violation[] {
+  return tallyProblems(tallyOf(evidence, stories));
 }
 
-export function tallyOf({ calls, faults }: Pick<Evidence, 'calls' | 'faults'>): Tally {
-  const expected = calls.filter((call) => call.shouldSucceed && !wasBeaten(lastReply(call)));
+export function tallyOf(
+  { calls, faults }: Pick<Evidence, 'calls' | 'faults'>,
+  stories: readonly Story[],
+): Tally {
+  const ends = calls.filter(({ shouldSucceed }) => shouldSucceed).map((call) => endOf(call, stories));
+  const expected = ends.filter((end) => end !== 'beaten');
   const tally: Tally = {
     expected: expected.length,
-    succeeded: expected.filter((call) => hasSucceeded(call)).length,
+    succeeded: expected.filter((end) => end === 'succeeded').length,
     faults: {},
   };
   return addTallies([
@@ -55,17 +60,29 @@ export function tallyProblems({ expected, succeeded, faults }: Tally): Violation
   return what.map((text) => ({ invariant: 'N7', what: text }));
 }
 
-/** Somebody else decided, the clock did, or the run was over. */
-function wasBeaten(reply: Reply | undefined): boolean {
-  return (
-    reply !== undefined &&
-    ['already_resolved', 'approval_not_found', 'run_closed'].includes(String(reply.body['code']))
-  );
+/** `beaten`: somebody else decided, the clock did, or the run was over. */
+type End = 'succeeded' | 'beaten' | 'failed';
+
+const beatenCodes: readonly unknown[] = ['already_resolved', 'approval_not_found', 'run_closed'];
+
+function endOf(call: Call, stories: readonly Story[]): End {
+  const reply = lastReply(call);
+  if (reply === undefined) return 'failed';
+  if (call.door !== 'http' && isDecision(call)) return signalled(call, reply.status, stories);
+  if (beatenCodes.includes(reply.body['code'])) return 'beaten';
+  const isDone = reply.status >= 200 && reply.status < 300;
+  // 202 is recorded, not accepted
+  return isDone && (reply.status !== 202 || call.op === 'cancel') ? 'succeeded' : 'failed';
 }
 
-/** 202 is recorded, not accepted. */
-function hasSucceeded(call: Call): boolean {
-  const reply = lastReply(call);
-  if (reply === undefined) return false;
-  return reply.status >= 200 && reply.status < 300 && (reply.status !== 202 || call.op === 'cancel');
+/** Nobody tells a signal what became of it: the history does. */
+function signalled(call: Call, status: number, stories: readonly Story[]): End {
+  const gates = stories.flatMap((story) => story.gates).filter(({ key }) => key === call.key);
+  const isAccepted = gates.some(({ verdicts }) =>
+    verdicts.some(
+      ({ record }) => record.verdict === 'accepted' && record.decision.decisionId === call.decisionId,
+    ),
+  );
+  if (isAccepted) return 'succeeded';
+  return status === 404 || gates.some(({ outcome }) => outcome !== undefined) ? 'beaten' : 'failed';
 }

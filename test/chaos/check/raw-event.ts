@@ -1,11 +1,12 @@
 // Reads one event of a Temporal history (its JSON), without any code of the product: what the checks need of it.
 import type { CaseRecord, EffectRecord, PerformInput, VerdictRecord } from '../../../src/core/case.ts';
 import type { Json } from '../../../src/core/json.ts';
+import type { RawPayload } from '../../../src/core/signal.ts';
 
 export interface Sent {
-  /** as it was sent */
-  text: string;
-  /** of it, when it is a JSON object */
+  /** what the signal brought, as it is */
+  payloads: RawPayload[];
+  /** the first of it, when that is a JSON object */
   fields: Record<string, unknown> | undefined;
 }
 
@@ -159,11 +160,14 @@ function endOf(name: string, fields: Fields): What[] {
 }
 
 function sentOf(input: unknown): Sent {
-  const [payload] = (fieldsOf(input)['payloads'] ?? []) as unknown[];
-  const text = bytesOf(fieldsOf(payload)['data']).toString('utf8');
-  const value = parsed(text);
+  const payloads = ((fieldsOf(input)['payloads'] ?? []) as unknown[]).map((payload): RawPayload => {
+    const { metadata, data } = fieldsOf(payload);
+    const names = Object.entries(fieldsOf(metadata)).map(([name, value]) => [name, bytesOf(value)]);
+    return { metadata: Object.fromEntries(names) as Record<string, Uint8Array>, data: bytesOf(data) };
+  });
+  const value = parsed(Buffer.from(payloads[0]?.data ?? []).toString('utf8'));
   const isObject = typeof value === 'object' && value !== null && !Array.isArray(value);
-  return { text, fields: isObject ? value : undefined };
+  return { payloads, fields: isObject ? (value) : undefined };
 }
 
 function firstOf(payloads: unknown): unknown {
