@@ -4,7 +4,6 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { History } from '@temporalio/common/lib/proto-utils.js';
 import { historyToJSON } from '@temporalio/common/lib/proto-utils.js';
 import type { TrailFact } from '../../src/core/trail-fact.ts';
-import { replayHistories } from '../support/replay.ts';
 import type { Evidence, EvidenceOfRun } from './evidence.ts';
 import { send } from './http.ts';
 import { settleDoubts } from './doubts.ts';
@@ -84,7 +83,7 @@ export async function collect(stage: Stage, runs: readonly KnownRun[], struck: S
   const histories = collected.flatMap(({ evidence, raw }) =>
     raw.map((history) => ({ workflowId: evidence.run, history })),
   );
-  const { failures } = await replayHistories(world.bundle, histories);
+  const failures = await world.replayer.replay(histories);
   return {
     plan,
     calls,

@@ -150,11 +150,8 @@ export async function continueAsNew(stage: Stage, { run = '', times }: Fault): P
       .signal('roll')
       .catch(() => undefined);
     // without a worker it comes when there is one
-    const after = await watch(
-      stage,
-      id,
-      ({ temporalRunId }) => (temporalRunId === before ? undefined : temporalRunId),
-      10_000,
+    const after = await watch(stage, id, ({ temporalRunId }) =>
+      temporalRunId === before ? undefined : temporalRunId,
     );
     if (after !== undefined) fired += 1;
   }

@@ -39,6 +39,19 @@ export const faultNames = [
 ] as const;
 export type FaultName = (typeof faultNames)[number];
 
+/** Two that would undo each other, so that one of them could not be seen to strike. */
+const exclusive: readonly RegExp[] = [
+  // whose workers run
+  /^(?:kill-worker|stop-worker|rolling-restart|keys-forgotten|older-build|ten-builds|cache-)/,
+  // how the target treats one payment
+  /^(?:target-|keys-forgotten|kill-worker-after-effect)/,
+  ...links.map((link) => new RegExp(`-${link}$`)),
+];
+
+export function collide(name: FaultName, other: FaultName): boolean {
+  return name === other || exclusive.some((group) => group.test(name) && group.test(other));
+}
+
 export interface Fault {
   name: FaultName;
   /** ms after the run of the plan began; with `event`, at the latest then */

@@ -1,7 +1,7 @@
 // Pure: a seed makes a plan. A plan says what is started, who decides what by which door and when, and which
 // faults strike; it is bounded, it is JSON, and the same seed with the same `only` is always the same plan.
 import { createRandom, type Random } from './random.ts';
-import { faultNames, planFault, type Fault, type FaultName } from './plan-faults.ts';
+import { collide, faultNames, planFault, type Fault, type FaultName } from './plan-faults.ts';
 import { planDecisions, type DecisionOperation, type OtherOperation } from './plan-operations.ts';
 import { planRun, shapesOfKind, type PlannedRun, type RunKind, type Shape } from './plan-runs.ts';
 
@@ -80,7 +80,7 @@ function planFaultNames(random: Random, wanted: readonly FaultName[]): FaultName
   const chosen: FaultName[] = [];
   for (let index = 0; index < count; index += 1) {
     const name = random.weighted(names.map((one) => [one, weightOf(one, wanted)] as const));
-    if (!chosen.includes(name)) chosen.push(name);
+    if (!chosen.some((other) => collide(name, other))) chosen.push(name);
   }
   return chosen;
 }

@@ -68,7 +68,8 @@ export async function atEvent(stage: Stage, { at, event = 0, run = '' }: Fault):
   let id: string | undefined;
   const look = async (): Promise<void> => {
     if (!isHeld) {
-      const seen = id === undefined ? undefined : await describe(stage, id);
+      const seen =
+        id === undefined ? undefined : await stage.world.countersign.describeRun(id).catch(() => undefined);
       isHeld ||= seen !== undefined && seen.historyLength >= event;
       if (isHeld) reached();
     }

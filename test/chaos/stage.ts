@@ -21,6 +21,8 @@ export interface Stage {
   lastFaultAt: number;
   /** what goes on beside the plan's own operations, and is waited for */
   others: Promise<unknown>[];
+  /** who was looked at last, and when */
+  looks: Map<string, { at: number; look: Promise<RunDescription | undefined> }>;
   /** when nobody tries again any more, of `clock()` */
   giveUpAt: number;
 }
@@ -48,8 +50,11 @@ export function clock(): number {
   return performance.timeOrigin + performance.now();
 }
 
-const patienceMs = 45_000;
+/** Bounds what is waited for in a run; a slow machine does not come near it. */
+const patienceMs = 120_000;
 const pauseMs = 60;
+/** A look that began so lately is as good as a new one; it must be shorter than the pause between two. */
+const shareMs = 40;
 
 export function openStage(world: World, plan: Plan): Stage {
   const beganAt = clock();
@@ -64,7 +69,7 @@ export function openStage(world: World, plan: Plan): Stage {
     runs.set(operation.run, { start: operation, label, started, tellStarted });
   }
   return {
-    ...{ world, plan, runs, prefix, beganAt, calls: [], others: [] },
+    ...{ world, plan, runs, prefix, beganAt, calls: [], others: [], looks: new Map() },
     lastFaultAt: beganAt,
     giveUpAt: beganAt + patienceMs,
   };
@@ -85,9 +90,13 @@ export function isOver(stage: Stage): boolean {
   return clock() > stage.giveUpAt;
 }
 
-/** By the server itself, past every fault but its own death. */
-export async function describe(stage: Stage, runId: string): Promise<RunDescription | undefined> {
-  return stage.world.countersign.describeRun(runId).catch(() => undefined);
+/** By the server itself, past every fault but its own death. Those who ask at the same time share an answer. */
+export function describe(stage: Stage, runId: string): Promise<RunDescription | undefined> {
+  const known = stage.looks.get(runId);
+  if (known !== undefined && clock() - known.at < shareMs) return known.look;
+  const look = stage.world.countersign.describeRun(runId).catch(() => undefined);
+  stage.looks.set(runId, { at: clock(), look });
+  return look;
 }
 
 /** Of an open or settled gate, as the run's memo has it; undefined: it has not asked yet. */
@@ -103,7 +112,7 @@ export async function watch<Found>(
   stage: Stage,
   runId: string,
   choose: (run: RunDescription) => Found | undefined,
-  patience = 20_000,
+  patience = 60_000,
 ): Promise<Found | undefined> {
   const end = Math.min(clock() + patience, stage.giveUpAt);
   while (clock() < end) {

@@ -16,6 +16,7 @@ import { openGrpcProxy, type GrpcProxy } from './grpc-proxy.ts';
 import type { Link } from './plan-faults.ts';
 import { people } from './plan.ts';
 import { openProxy, type TcpProxy } from './proxy.ts';
+import { startReplayer, type Replayer } from './replayer.ts';
 import { namedSpec } from './specs.ts';
 import { startTarget, type Target } from './target-process.ts';
 import { createWorkers, type Workers } from './workers.ts';
@@ -33,8 +34,7 @@ export interface World {
   grpc: { api: GrpcProxy; worker: GrpcProxy };
   target: Target;
   workers: Workers;
-  /** the bundle of all tests, for replays */
-  bundle: string;
+  replayer: Replayer;
   api(): TestProcess;
   /** SIGKILL, and another one at once. */
   killApi(): Promise<void>;
@@ -114,7 +114,9 @@ export async function openWorld(programs: Programs): Promise<World> {
       bundle: programs.bundle,
     },
   });
-  let [api] = await Promise.all([startApi(), workers.start()]);
+  const [firstApi, replayer] = await Promise.all([startApi(), startReplayer(programs), workers.start()]);
+
+  let api = firstApi;
 
   const setClock: World['setClock'] = async (whose, shiftMs) => {
     writeFileSync(clocks[whose], String(shiftMs));
@@ -137,7 +139,7 @@ export async function openWorld(programs: Programs): Promise<World> {
     grpc,
     target,
     workers,
-    bundle: programs.bundle,
+    replayer,
     api: () => api,
     async killApi() {
       await api.kill();
@@ -156,7 +158,12 @@ export async function openWorld(programs: Programs): Promise<World> {
       await workers.heal();
     },
     async close() {
-      await Promise.all([workers.close(), api.kill().catch(() => undefined), target.process.kill()]);
+      await Promise.all([
+        workers.close(),
+        api.kill().catch(() => undefined),
+        target.process.kill(),
+        replayer.process.kill(),
+      ]);
       await temporal.stop();
       for (const link of Object.values(links)) await link.close();
       for (const proxy of Object.values(grpc)) await proxy.close();
