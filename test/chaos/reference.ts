@@ -6,7 +6,7 @@ import { approvalBy } from './plan-operations.ts';
 import { planRun, type Shape } from './plan-runs.ts';
 import type { Plan } from './plan.ts';
 import { createRandom } from './random.ts';
-import { clock, describe, runIdOf, type Stage } from './stage.ts';
+import { clock, runIdOf, type Stage } from './stage.ts';
 
 const victims = ['kill-worker', 'kill-api', 'kill-server'] as const;
 
