@@ -8,7 +8,7 @@ import { decideByHttp } from './operations.ts';
 import { approvalBy } from './plan-operations.ts';
 import { editedSpec, namedSpec, orderOf } from './specs.ts';
 import { atEvent } from './reference.ts';
-import { clock, describe, isOver, runIdOf, runOf, seenGate, until, watch, type Stage } from './stage.ts';
+import { act, clock, describe, isOver, runIdOf, runOf, seenGate, until, watch, type Stage } from './stage.ts';
 
 /** How long a fault waits for somebody whom it can strike: a bound, which a slow machine does not come near. */
 const patienceMs = 60_000;
@@ -215,7 +215,7 @@ async function decideMeanwhile(
 ): Promise<number> {
   const operation = approvalBy('meanwhile', run, { shouldSucceed: false });
   // it is asked until the spec is restored, so it is not waited for here
-  stage.others.push(decideByHttp(stage, operation, gate, planned, `meanwhile-${gate.key}`));
+  stage.others.push(act(stage, () => decideByHttp(stage, operation, gate, planned, `meanwhile-${gate.key}`)));
   await sleep(500);
   return 1;
 }
