@@ -21,6 +21,8 @@ export interface Struck {
 
 export async function strike(stage: Stage, fault: Fault): Promise<Struck> {
   const release = fault.isExact === true ? await atEvent(stage, fault) : await moment(stage, fault);
+  // the run was over before it had so many events: there is no such moment
+  if (fault.isExact === true && release === undefined) return { name: fault.name, planned: 0, fired: 0 };
   const { workers, api } = stage.world;
   const victims = fault.name === 'kill-worker' ? workers.running() : fault.name === 'kill-api' ? [api()] : [];
   const striking = strikeNow(stage, fault);
