@@ -167,7 +167,7 @@ function sentOf(input: unknown): Sent {
   });
   const value = parsed(Buffer.from(payloads[0]?.data ?? []).toString('utf8'));
   const isObject = typeof value === 'object' && value !== null && !Array.isArray(value);
-  return { payloads, fields: isObject ? (value) : undefined };
+  return { payloads, fields: isObject ? value : undefined };
 }
 
 function firstOf(payloads: unknown): unknown {
