@@ -7,33 +7,35 @@ import type { TrailFact } from '../../src/core/trail-fact.ts';
 import type { Evidence, EvidenceOfRun } from './evidence.ts';
 import { send } from './http.ts';
 import { settleDoubts } from './doubts.ts';
-import { clock, type Stage } from './stage.ts';
+import { clock, until, type Stage } from './stage.ts';
 import type { Struck } from './faults.ts';
 import { chaosTools } from './tools.ts';
 
 /** N5: by then every decided run is closed, or waits for somebody by name. */
 const settleBoundMs = 60_000;
+/** Longer than that between two looks of whoever waits for a gate. */
+const pauseMs = 150;
 
-interface KnownRun {
+export interface KnownRun {
   id: string;
   kind: EvidenceOfRun['kind'];
 }
 
+/** Resolves when every run has ended or waits, or when the time for that is up. */
 export async function settle(stage: Stage): Promise<KnownRun[]> {
   const runs = await knownRuns(stage);
-  // what a thawed worker or a proxy still held is out by then, so that nobody looks into the books too early
-  await sleep(stage.plan.faults.length === 0 ? 0 : 1_000);
   const end = Math.max(stage.lastFaultAt, stage.beganAt) + settleBoundMs;
-  stage.giveUpAt = Math.max(stage.giveUpAt, end);
-  for (;;) {
-    await settleDoubts(
-      stage,
-      runs.map(({ id }) => id),
-    );
-    const open = await Promise.all(runs.map(({ id }) => isSettled(stage, id)));
-    if (open.every(Boolean) || clock() > end) return runs;
-    await sleep(100);
+  const lastOperation = Math.max(...stage.plan.operations.map(({ at }) => at));
+  await until(stage, lastOperation + pauseMs);
+  let looks = 0;
+  // twice: between two things that happen there is a moment in which nothing does
+  while (looks < 2 && clock() < end) {
+    await sleep(pauseMs);
+    const isAsked = await settleDoubts(stage, runs);
+    const settled = await Promise.all(runs.map(({ id }) => isSettled(stage, id)));
+    looks = isAsked && settled.every(Boolean) ? looks + 1 : 0;
   }
+  return runs;
 }
 
 async function knownRuns(stage: Stage): Promise<KnownRun[]> {

@@ -98,7 +98,9 @@ async function strikeNow(stage: Stage, fault: Fault): Promise<number> {
     case 'clock-api':
     case 'clock-worker': {
       const whose = name === 'clock-api' ? 'api' : 'worker';
-      const jumped = await world.setClock(whose, amount);
+      let jumped = 0;
+      // one that is just being replaced has no clock yet
+      for (; jumped === 0 && !isOver(stage); await sleep(50)) jumped = await world.setClock(whose, amount);
       await sleep(lasts);
       await world.setClock(whose, 0);
       return jumped;

@@ -4,36 +4,26 @@ import type { Evidence } from './evidence.ts';
 import { strike } from './faults.ts';
 import { perform } from './operations.ts';
 import type { Plan } from './plan.ts';
-import { openStage } from './stage.ts';
+import { clock, openStage } from './stage.ts';
 import type { World } from './world.ts';
 
 export async function runPlan(world: World, plan: Plan): Promise<Evidence> {
-  const times: string[] = [];
-  let last = performance.now();
-  const lap = (name: string): void => {
-    times.push(`${name} ${Math.round(performance.now() - last)}`);
-    last = performance.now();
-  };
   const stage = openStage(world, plan);
   const needsCare = /stop-worker|worker-target|kill|cut/.test(plan.kind);
   // a target that is asked while an earlier request is on its way cannot say that it will not be carried out
   if (needsCare) await world.target.control({ lookupOnce: true });
   const faults = plan.faults.map((fault) => strike(stage, fault));
-  const operations = plan.operations.map((operation) => perform(stage, operation));
+  const operations = Promise.all(plan.operations.map((operation) => perform(stage, operation)));
   const struck = await Promise.all(faults);
-  lap('struck');
   await world.heal();
-  lap('heal');
-  await Promise.all(operations);
-  lap('operations');
+  stage.healedAt = clock();
+  await settle(stage);
+  stage.isQuiet = true;
+  await operations;
   for (let index = 0; index < stage.others.length; index += 1) await stage.others[index];
-  lap('others');
+  // what somebody did in the last moment
   const runs = await settle(stage);
-  lap('settle');
   const evidence = await collect(stage, runs, struck);
-  lap('collect');
   await endRuns(stage, runs);
-  lap('end');
-  if (process.env['CHAOS_TIMES']) console.error(times.join(', '));
   return evidence;
 }

@@ -21,6 +21,10 @@ export interface Stage {
   lastFaultAt: number;
   /** what goes on beside the plan's own operations, and is waited for */
   others: Promise<unknown>[];
+  /** of `clock()`; undefined while faults still strike */
+  healedAt?: number;
+  /** every run has ended or waits for somebody, and nothing comes any more: what waits for a gate waits in vain */
+  isQuiet: boolean;
   /** who was looked at last, and when */
   looks: Map<string, { at: number; look: Promise<RunDescription | undefined> }>;
   /** when nobody tries again any more, of `clock()` */
@@ -69,7 +73,7 @@ export function openStage(world: World, plan: Plan): Stage {
     runs.set(operation.run, { start: operation, label, started, tellStarted });
   }
   return {
-    ...{ world, plan, runs, prefix, beganAt, calls: [], others: [], looks: new Map() },
+    ...{ world, plan, runs, prefix, beganAt, calls: [], others: [], looks: new Map(), isQuiet: false },
     lastFaultAt: beganAt,
     giveUpAt: beganAt + patienceMs,
   };
@@ -116,10 +120,11 @@ export async function watch<Found>(
 ): Promise<Found | undefined> {
   const end = Math.min(clock() + patience, stage.giveUpAt);
   while (clock() < end) {
+    const wasQuiet = stage.isQuiet;
     const run = await describe(stage, runId);
     const found = run === undefined ? undefined : choose(run);
     if (found !== undefined) return found;
-    if (run?.closeStatus !== undefined) return undefined;
+    if (run?.closeStatus !== undefined || wasQuiet) return undefined;
     await sleep(pauseMs);
   }
   return undefined;
