@@ -35,6 +35,7 @@ import {
   done,
   epoch,
   history,
+  memo,
   performs,
   place,
   signal,
@@ -208,6 +209,23 @@ testsThatCatch([
     },
     caught: 'N2',
     words: /was asked 2 times/,
+  },
+  {
+    what: 'a decision that is accepted after the deadline, and was not signed before it',
+    evidence: () => {
+      const takenUpAt = refund.expiresAt + 1;
+      const late = [signal(byAnn), task, verdictOn(refund, byAnn, { takenUpAt }), memo('refund', 'approved')];
+      return runWith([...late, ...paid], { ledger: [ledgerLine(refund)] });
+    },
+    caught: 'N2',
+    words: /accepted decision \S+ after its deadline/,
+  },
+  {
+    what: 'a gate that expires before its deadline',
+    evidence: () =>
+      runWith([task, memo('refund', 'expired'), completed({ status: 'rejected' })], {}, 'rejected'),
+    caught: 'N2',
+    words: /expired before its deadline/,
   },
   {
     what: 'a key that does not hold the root',

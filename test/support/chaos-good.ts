@@ -89,7 +89,8 @@ export function refused(): Evidence {
   });
   const clocked = (['expired', 'cancelled'] as const).map((state, index) => {
     const of = { workflowId: `ended-${state}`, root: `019d2b1a-7f3e-7c11-9d55-00000000001${index}` };
-    const frozen = caseOf('refund', {}, of);
+    const ttl = { policy: { ttlMs: 200 }, expiresAt: epoch + 200 };
+    const frozen = caseOf('refund', state === 'expired' ? ttl : {}, of);
     const end: EventBody =
       state === 'expired' ? completed({ status: 'rejected' }) : { workflowExecutionCanceled: {} };
     const asked = state === 'expired' ? [] : [{ workflowExecutionCancelRequested: {} }];
