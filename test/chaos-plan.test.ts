@@ -6,7 +6,7 @@ import { faultNames, isOfTarget } from './chaos/plan-faults.ts';
 import { makePlan, onlyNames, operationNames, readOnly, runKinds, type Plan } from './chaos/plan.ts';
 import { openProxy } from './chaos/proxy.ts';
 import { createRandom } from './chaos/random.ts';
-import { referencePlan } from './chaos/reference.ts';
+import { killPlan, resetPlan } from './chaos/reference.ts';
 import { eventually } from './support/eventually.ts';
 
 const seeds = Array.from({ length: 1_000 }, (_, index) => index);
@@ -108,11 +108,20 @@ test('a fault has whom it needs', () => {
   }
 });
 
-test('the reference plan kills each process at each event', () => {
-  const all = seeds.slice(0, 90).map((seed) => referencePlan(seed));
-  const points = all.map(({ faults }) => `${faults[0]?.name} ${faults[0]?.event}`);
-  assert.equal(new Set(points).size, 90);
-  assert.deepEqual(points.slice(0, 4), ['kill-worker 1', 'kill-api 1', 'kill-server 1', 'kill-worker 2']);
+test('the reference plans kill each process at each event, and reset each form of run to each task', () => {
+  const kills = seeds.slice(0, 90).map((seed) => killPlan(seed).faults[0]);
+  assert.equal(new Set(kills.map((fault) => `${fault?.name} ${fault?.event}`)).size, 90);
+  assert.deepEqual(
+    kills.slice(0, 4).map((fault) => `${fault?.name} ${fault?.event}`),
+    ['kill-worker 1', 'kill-api 1', 'kill-server 1', 'kill-worker 2'],
+  );
+  const resets = seeds.slice(0, 60).map((seed) => resetPlan(seed));
+  assert.equal(new Set(resets.map(({ kind }) => kind)).size, 60);
+  // a target that takes no key would do it again, and says so
+  const tools = resets.flatMap(({ operations }) =>
+    operations.flatMap((one) => (one.op === 'start' ? one.gates : [])),
+  );
+  assert.ok(tools.every(({ tool }) => tool === 'pay.keyed'));
 });
 
 test('chance is as likely as it is told, and never what has no weight', () => {

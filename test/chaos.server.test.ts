@@ -5,7 +5,7 @@ import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { runCampaign, type Outcome } from './chaos/campaign.ts';
 import { makePlan, type Plan } from './chaos/plan.ts';
-import { referencePlan } from './chaos/reference.ts';
+import { killPlan, resetPlan } from './chaos/reference.ts';
 import { quietRuntime } from './support/worker.ts';
 
 quietRuntime();
@@ -17,16 +17,17 @@ const sample = Array.from({ length: 40 }, (_, index) => makePlan(1 + index));
 const kept = JSON.parse(readFileSync(new URL('./chaos/seeds.json', import.meta.url), 'utf8')) as number[];
 const regressions = kept.map((seed) => makePlan(seed));
 /** Each process at three moments: while the run is frozen, while it is decided, while it pays. */
-const moments = [4, 12, 20].flatMap((event) =>
-  [0, 1, 2].map((victim) => referencePlan(3 * (event - 1) + victim)),
-);
+const moments = [4, 12, 20].flatMap((event) => [0, 1, 2].map((victim) => killPlan(3 * (event - 1) + victim)));
+
+/** Each form of run, to two of its completed workflow tasks. */
+const resets = Array.from({ length: 12 }, (_, index) => resetPlan(index + 6));
 
 /** Worlds side by side: a run waits more than it computes. */
 const jobs = 3;
 
 let outcomes: Promise<Outcome[]> | undefined;
 const all = (): Promise<Outcome[]> =>
-  (outcomes ??= runCampaign({ plans: [...sample, ...regressions, ...moments], jobs }));
+  (outcomes ??= runCampaign({ plans: [...sample, ...regressions, ...moments, ...resets], jobs }));
 
 async function outcomesOf(plans: readonly Plan[]): Promise<Outcome[]> {
   const found = (await all()).filter(({ plan }) => plans.includes(plan));
@@ -72,6 +73,21 @@ test(
       const done = evidence?.ledger.filter(({ outcome }) => outcome === 'done').map(({ key }) => key) ?? [];
       assert.equal(new Set(done).size, 3, `${plan.kind}: ${done.join()}`);
       assert.equal(done.length, 3, plan.kind);
+    }
+  },
+);
+
+test(
+  'P4: a reset to any completed workflow task, of parents of children too, pays nothing twice',
+  { skip },
+  async () => {
+    const found = await outcomesOf(resets);
+    assertNoViolation(found);
+    assertStruck(found);
+    for (const { plan, evidence } of found) {
+      const done = evidence?.ledger.filter(({ outcome }) => outcome === 'done').map(({ key }) => key) ?? [];
+      assert.ok(done.length > 0, plan.kind);
+      assert.equal(new Set(done).size, done.length, plan.kind);
     }
   },
 );

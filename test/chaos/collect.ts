@@ -80,7 +80,11 @@ function isGone(error: unknown): boolean {
 export async function collect(stage: Stage, runs: readonly KnownRun[], struck: Struck[]): Promise<Evidence> {
   const settledAt = clock();
   const { world, plan, calls, lastFaultAt } = stage;
-  const collected = await Promise.all(runs.map((run) => collectRun(stage, run)));
+  const all = await Promise.all(runs.map((run) => collectRun(stage, run)));
+  // a child that its parent never came to
+  const collected = all.filter(
+    ({ evidence }) => evidence.histories.length > 0 || !evidence.run.endsWith('/sub'),
+  );
   const { lines } = await world.target.state(stage.prefix);
   const histories = collected.flatMap(({ evidence, raw }) =>
     raw.map((history) => ({ workflowId: evidence.run, history })),
@@ -92,9 +96,9 @@ export async function collect(stage: Stage, runs: readonly KnownRun[], struck: S
     runs: collected.map(({ evidence }) => evidence),
     ledger: lines,
     faults: struck,
-    replay: runs.map(({ id }) => {
-      const failed = failures.find(({ workflowId }) => workflowId === id)?.message;
-      return { run: id, ...(failed === undefined ? {} : { failed }) };
+    replay: collected.map(({ evidence: { run } }) => {
+      const failed = failures.find(({ workflowId }) => workflowId === run)?.message;
+      return { run, ...(failed === undefined ? {} : { failed }) };
     }),
     lastFaultAt,
     settledAt,

@@ -89,16 +89,19 @@ export async function delayLists(stage: Stage, { lasts }: Fault): Promise<number
 }
 
 /** To one of its completed workflow tasks; then whatever asks again is approved again. */
-export async function reset(stage: Stage, { run = '', amount }: Fault): Promise<number> {
+export async function reset(stage: Stage, { run = '', amount, task }: Fault): Promise<number> {
   const { client, namespace } = stage.world.temporal;
   const id = await runIdOf(stage, run);
   if (id === undefined) return 0;
-  await watch(stage, id, ({ historyLength }) => (historyLength >= 5 ? true : undefined));
+  await watch(stage, id, ({ historyLength, closeStatus }) =>
+    closeStatus !== undefined || (task === undefined && historyLength >= 5) ? true : undefined,
+  );
   for (let tries = 0; tries < 20 && !isOver(stage); tries += 1) {
     try {
       const { events } = await fetchHistory(client, id);
       const tasks = events?.filter((event) => event.workflowTaskCompletedEventAttributes) ?? [];
-      const eventId = tasks[Math.floor(amount * tasks.length)]?.eventId;
+      const index = task === undefined ? Math.floor(amount * tasks.length) : Math.min(task, tasks.length) - 1;
+      const eventId = tasks[index]?.eventId;
       if (eventId === undefined || eventId === null) throw new Error('no workflow task is completed yet');
       await client.workflowService.resetWorkflowExecution({
         namespace,

@@ -1,4 +1,4 @@
-// `npm run chaos -- --seed N --runs M [--jobs J] [--only …] [--keep FOLDER]`: runs the plans of M seeds from N on,
+// `npm run chaos -- --seed N --runs M [--jobs J] [--only …] [--keep FOLDER [--keep-all]]`: runs the plans of M seeds from N on,
 // each in real processes, and checks what they left. stdout: one line a run, then the totals. A seed that shows a
 // violation is printed with its plan, and its evidence is kept. It exits 1 when there was one.
 import { mkdirSync, writeFileSync } from 'node:fs';
@@ -6,11 +6,12 @@ import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { DefaultLogger, makeTelemetryFilterString, Runtime } from '@temporalio/worker';
 import { runCampaign, type Outcome } from './campaign.ts';
-import { makePlan, onlyNames, readOnly } from './plan.ts';
-import { referencePlan } from './reference.ts';
+import { makePlan, onlyNames, readOnly, type Plan } from './plan.ts';
+import { killPlan, resetPlan } from './reference.ts';
 
-const usage = `npm run chaos -- [--seed N] [--runs M] [--jobs J] [--keep FOLDER] [--only name,… | --reference]
-  --reference: seed 3n-3, 3n-2 and 3n-1 kill the worker, the API and the server at event n of a run
+const usage = `npm run chaos -- [--seed N] [--runs M] [--jobs J] [--keep FOLDER [--keep-all]] [--only name,… | --reference kills|resets]
+  --reference kills: seed 3n-3, 3n-2 and 3n-1 kill the worker, the API and the server at event n of a run
+  --reference resets: seeds 6n-6 to 6n-1 reset runs of six forms to their n-th completed workflow task
   names: ${onlyNames.join(', ')}`;
 
 process.env['TZ'] = 'UTC';
@@ -22,6 +23,7 @@ Runtime.install({
 
 let options: Parameters<typeof runCampaign>[0];
 let keep: string;
+let keepsAll: boolean;
 try {
   const { values } = parseArgs({
     options: {
@@ -29,18 +31,19 @@ try {
       runs: { type: 'string', default: '20' },
       jobs: { type: 'string', default: '2' },
       only: { type: 'string', default: '' },
-      reference: { type: 'boolean', default: false },
+      reference: { type: 'string', default: '' },
+      'keep-all': { type: 'boolean', default: false },
       keep: { type: 'string', default: '.countersign/chaos' },
     },
   });
   const seed = whole('seed', values.seed, 0);
   const runs = whole('runs', values.runs, 1);
   const only = readOnly(values.only);
+  const planOf = reference(values.reference) ?? ((one: number) => makePlan(one, only));
   keep = values.keep;
+  keepsAll = values['keep-all'];
   options = {
-    plans: Array.from({ length: runs }, (_, index) =>
-      values.reference ? referencePlan(seed + index) : makePlan(seed + index, only),
-    ),
+    plans: Array.from({ length: runs }, (_, index) => planOf(seed + index)),
     jobs: whole('jobs', values.jobs, 1),
     tell,
   };
@@ -73,13 +76,20 @@ function tell({ plan, evidence, violations: found, ms }: Outcome): void {
   const calls = evidence?.calls.length ?? 0;
   const verdict = found.length === 0 ? 'ok' : 'VIOLATION';
   console.log(`seed ${plan.seed} ${verdict} ${plan.kind}: ${calls} calls, ${(ms / 1_000).toFixed(1)} s`);
-  if (found.length === 0) return;
   for (const { invariant, run, what } of found) console.log(`  ${invariant} ${run ?? ''} ${what}`);
-  console.log(`  plan: ${JSON.stringify(plan)}`);
+  if (found.length > 0) console.log(`  plan: ${JSON.stringify(plan)}`);
+  else if (!keepsAll) return;
   mkdirSync(keep, { recursive: true });
   const file = join(keep, `seed-${plan.seed}.json`);
   writeFileSync(file, JSON.stringify(evidence ?? { plan }, undefined, 1));
   console.log(`  evidence: ${file}`);
+}
+
+function reference(name: string): ((seed: number) => Plan) | undefined {
+  if (name === '') return undefined;
+  const plans = { kills: killPlan, resets: resetPlan };
+  if (Object.hasOwn(plans, name)) return plans[name as keyof typeof plans];
+  throw new RangeError(`--reference must be kills or resets, got "${name}"`);
 }
 
 function whole(name: string, text: string, least: number): number {

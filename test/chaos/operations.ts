@@ -157,7 +157,9 @@ export async function decideByHttp(
     ...(idempotencyKey === undefined ? {} : { idempotencyKey }),
     ...('arguments' in body ? { arguments: body['arguments'] } : {}),
   });
-  const isEdited = stage.plan.faults.some(({ name }) => name === 'spec-edited');
+  const has = (fault: string): boolean => stage.plan.faults.some(({ name }) => name.startsWith(fault));
+  const isEdited = has('spec-edited');
+  const isReset = has('reset') && operation.shouldSucceed;
   const answer = await insist(
     stage,
     call,
@@ -171,8 +173,9 @@ export async function decideByHttp(
       },
       body,
     },
-    // it waits for the spec to be restored, as its remedy says
-    ({ body: said }) => isEdited && said['code'] === 'spec_changed',
+    // it waits for the spec to be restored, and for a gate that is asked again, as the remedies say
+    ({ body: { code } }) =>
+      (isEdited && code === 'spec_changed') || (isReset && !stage.isQuiet && code === 'not_open'),
   );
   if (typeof answer?.body['decisionId'] === 'string') call.decisionId = answer.body['decisionId'];
   await decideOnWhatIsShownNow(stage, operation, gate, planned, answer);

@@ -60,6 +60,8 @@ export interface Fault {
   event?: number;
   /** nothing more gets through to Temporal between that event and the fault */
   isExact?: true;
+  /** of a reset: to this completed workflow task, from 1, of the run when it has ended; beyond the last: the last */
+  task?: number;
   run?: string;
   /** how long it lasts, ms */
   lasts: number;

@@ -3,49 +3,55 @@
 // looks at the history before each call and answer that could bring it on, and holds all of them until the kill.
 import type { Fault } from './plan-faults.ts';
 import { approvalBy } from './plan-operations.ts';
+import { planRun, type Shape } from './plan-runs.ts';
 import type { Plan } from './plan.ts';
-import { clock, describe, runIdOf, type Stage } from './stage.ts';
+import { createRandom } from './random.ts';
+import { clock, runIdOf, type Stage } from './stage.ts';
 
 const victims = ['kill-worker', 'kill-api', 'kill-server'] as const;
+
+/** Of a run of a spec, of one's own workflows, of a parent with a child that asks, of one that asks beside its child. */
+const resetShapes = ['named', 'row', 'child', 'children', 'side', 'request'] as const;
 
 /** Killed at the latest then, ms; the run is long over. */
 const atLastMs = 8_000;
 
 /** Seed 0: the worker at event 1; 1: the API at event 1; 2: the server at event 1; 3: the worker at event 2, … */
-export function referencePlan(seed: number): Plan {
-  const gates = ['pay-1', 'pay-2'].map((name) => ({
-    ...{ name, child: '', tool: 'pay.keyed', amount: '10.00', ttlMs: 3_600_000, expires: false },
-  })) as Extract<Plan['operations'][number], { op: 'start' }>['gates'];
+export function killPlan(seed: number): Plan {
+  const event = Math.floor(seed / victims.length) + 1;
+  const name = victims[seed % victims.length] ?? 'kill-worker';
   const fault: Fault = {
-    name: victims[seed % 3] ?? 'kill-worker',
-    ...{
-      at: atLastMs,
-      event: Math.floor(seed / 3) + 1,
-      isExact: true,
-      run: 'a',
-      lasts: 200,
-      amount: 0,
-      times: 1,
-    },
+    name,
+    at: atLastMs,
+    event,
+    isExact: true,
+    run: 'a',
+    lasts: 200,
+    amount: 0,
+    times: 1,
   };
+  return planOf(seed, `reference ${name} at event ${event}`, 'named', fault);
+}
+
+/** Seed 0 to 5: each form of run, to its first completed workflow task; 6 to 11: to its second; … */
+export function resetPlan(seed: number): Plan {
+  const task = Math.floor(seed / resetShapes.length) + 1;
+  const shape = resetShapes[seed % resetShapes.length] ?? 'named';
+  const fault: Fault = { name: 'reset', at: 0, task, run: 'a', lasts: 0, amount: 0, times: 1 };
+  return planOf(seed, `reference reset of ${shape} to task ${task}`, shape, fault);
+}
+
+function planOf(seed: number, kind: string, shape: Shape, fault: Fault): Plan {
+  const random = createRandom(seed);
+  const wishes = { faults: [fault.name], mayExpire: false };
+  const planned = planRun(random, shape, 'a', wishes);
+  const gates = planned.gates.map((gate) => ({ ...gate, tool: 'pay.keyed' as const }));
   return {
-    seed,
-    kind: `reference ${fault.name} at event ${fault.event}`,
+    ...{ seed, kind, faults: [fault] },
     operations: [
-      {
-        op: 'start',
-        at: 0,
-        client: 'starter',
-        person: 'ann',
-        run: 'a',
-        kind: 'runSpec',
-        shape: 'named',
-        gates,
-      },
-      approvalBy('client-1', 'a', { person: 'bob', gate: 0 }),
-      approvalBy('client-2', 'a', { person: 'cat', gate: 1 }),
+      { op: 'start', at: 0, client: 'starter', person: 'ann', ...planned, gates },
+      ...gates.map((_, gate) => approvalBy(`client-${gate}`, 'a', { person: 'bob', gate })),
     ],
-    faults: [fault],
   };
 }
 

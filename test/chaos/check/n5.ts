@@ -26,7 +26,7 @@ export function checkN5(evidence: Evidence, stories: readonly Story[]): Violatio
     tookMs <= settleMs ? [] : [{ invariant: 'N5', what: `settled ${tookMs} ms after the last fault` }];
   return [
     ...late,
-    ...runs.flatMap(restlessRun),
+    ...runs.flatMap((run) => restlessRun(run, runs)),
     ...stories.flatMap((story) => [
       ...(story.isCurrent ? unfinished(story) : []),
       ...failedTasks(story, evidence),
@@ -34,16 +34,26 @@ export function checkN5(evidence: Evidence, stories: readonly Story[]): Violatio
   ];
 }
 
-function restlessRun({ run, status, view, pendingTaskFailures }: EvidenceOfRun): Violation[] {
+function restlessRun(
+  { run, status, view, pendingTaskFailures }: EvidenceOfRun,
+  runs: readonly EvidenceOfRun[],
+): Violation[] {
   const violation = (what: string): Violation => ({ invariant: 'N5', run, what });
   const problems: Violation[] = [];
   if (pendingTaskFailures > 0) {
     problems.push(violation(`its workflow task failed ${pendingTaskFailures} times and is tried again`));
   }
   if (closed.includes(status)) return problems;
+  // a parent waits as its child does
+  const isParent = runs.some((child) => child.run.startsWith(`${run}/`) && isWaiting(child));
+  return isWaiting({ status, view }) || (status === 'running' && isParent)
+    ? problems
+    : [...problems, violation(`it is "${status}" and waits for no named approval`)];
+}
+
+function isWaiting({ status, view }: Pick<EvidenceOfRun, 'status' | 'view'>): boolean {
   const pending = fieldsOf(view)['pendingApprovals'];
-  const isWaiting = waiting.includes(status) && Array.isArray(pending) && pending.length > 0;
-  return isWaiting ? problems : [...problems, violation(`it is "${status}" and waits for no named approval`)];
+  return waiting.includes(status) && Array.isArray(pending) && pending.length > 0;
 }
 
 /** A gate that was approved and whose effect neither ended nor became a question, in a run that is open. */
