@@ -244,7 +244,7 @@ describe('evidence of a good run passes', () => {
   for (const [name, evidence] of Object.entries(good)) {
     test(name, () => {
       const { runs } = evidence();
-      assert.ok(runs.every(({ histories, trail }) => histories.length > 0 && trail.length > 0));
+      assert.ok(runs.some(({ histories, trail }) => histories.length > 0 && trail.length > 0));
       assert.deepEqual(check(evidence()), []);
     });
   }
