@@ -16,6 +16,14 @@ testsThatCatch([
     words: /is "running" and waits for no named approval/,
   },
   {
+    what: 'a parent that goes on running although its child has ended',
+    evidence: changed(good.waitingChild, ({ runs }) => {
+      for (const run of runs) if (run.kind === 'child') run.status = 'completed';
+    }),
+    caught: 'N5',
+    words: /is "running" and waits for no named approval/,
+  },
+  {
     what: 'a workflow task that fails again and again',
     evidence: changed(good.inDoubt, (evidence) =>
       Object.assign(evidence.runs[0]!, { pendingTaskFailures: 4 }),

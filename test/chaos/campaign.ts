@@ -1,6 +1,6 @@
 // Many chaos runs: each job has a world of its own and takes the next seed when it is done with one. A world in
 // which a run could not be carried out is thrown away.
-import { buildPrograms } from './compile.ts';
+import { buildPrograms, type Programs } from './compile.ts';
 import type { Evidence, Violation } from './evidence.ts';
 import type { Plan } from './plan.ts';
 import { check } from './check/check.ts';
@@ -19,18 +19,22 @@ export interface CampaignOptions {
   plans: readonly Plan[];
   /** worlds side by side */
   jobs: number;
+  /** what its processes run; default: this repository */
+  programs?: Programs;
+  /** Asked before each run: nothing more is to be seen. */
+  until?: () => boolean;
   /** Gets each run when it is done. */
   tell?: (outcome: Outcome) => void;
 }
 
 export async function runCampaign(options: CampaignOptions): Promise<Outcome[]> {
   const { plans, jobs } = options;
-  const programs = await buildPrograms();
+  const programs = options.programs ?? (await buildPrograms());
   const left = [...plans];
   const outcomes: Outcome[] = [];
   const work = async (): Promise<void> => {
     let world: Awaited<ReturnType<typeof openWorld>> | undefined;
-    for (let plan = left.shift(); plan !== undefined; plan = left.shift()) {
+    for (let plan = left.shift(); plan !== undefined && !options.until?.(); plan = left.shift()) {
       world ??= await openWorld(programs);
       const outcome = await oneRun(world, plan);
       outcomes.push(outcome);

@@ -137,7 +137,7 @@ function victimOf(
     case 'reset-parent':
       return starts.find(({ kind }) => kind === 'child');
     case 'continue-as-new':
-      return starts.find(({ kind }) => kind === 'carried');
+      return starts.find(({ shape }) => shape === 'carried');
     case 'keys-forgotten':
       return starts.find(({ shape }) => !['named', 'child', 'children', 'carried'].includes(shape));
     default:

@@ -7,14 +7,33 @@ import type { Random } from './random.ts';
 export type RunKind = EvidenceOfRun['kind'];
 
 export type Shape =
-  'named' | 'inline' | 'request' | 'one' | 'row' | 'side' | 'effects' | 'child' | 'children' | 'carried';
+  | 'named'
+  | 'inline'
+  | 'request'
+  | 'one'
+  | 'row'
+  | 'side'
+  | 'effects'
+  | 'child'
+  | 'children'
+  | 'carried'
+  | 'rounds'
+  | OddShape;
+
+/** Of those who would go around the gate: with other arguments than were approved, and without an approval. */
+export type OddShape = 'misused' | 'forged';
+
+/** No fault is planned for these: what they try must come to nothing without one. */
+export function isOdd(shape: Shape): shape is OddShape {
+  return shape === 'misused' || shape === 'forged';
+}
 
 export const shapesOfKind: Readonly<Record<RunKind, readonly Shape[]>> = {
   runSpec: ['named', 'inline'],
   requestApproval: ['request'],
   own: ['one', 'row', 'side', 'effects'],
   child: ['child', 'children'],
-  carried: ['carried'],
+  carried: ['carried', 'rounds'],
 };
 
 /** The tools of ./tools.ts that a gate may stand before. */
@@ -45,6 +64,8 @@ export interface RunWishes {
 }
 
 const hourMs = 3_600_000;
+/** Their gates have one time to live: the spec's, or the default. */
+const steady: readonly Shape[] = ['named', 'rounds'];
 
 const gateCounts: Readonly<Record<Shape, readonly [least: number, most: number]>> = {
   named: [2, 2],
@@ -57,6 +78,9 @@ const gateCounts: Readonly<Record<Shape, readonly [least: number, most: number]>
   child: [1, 2],
   children: [2, 2],
   carried: [2, 4],
+  rounds: [2, 3],
+  misused: [1, 1],
+  forged: [0, 0],
 };
 
 export function planRun(random: Random, shape: Shape, run: string, wishes: RunWishes): PlannedRun {
@@ -66,7 +90,7 @@ export function planRun(random: Random, shape: Shape, run: string, wishes: RunWi
     const isBelow = shape === 'child' || (shape === 'children' && index === 1);
     // the named spec is the same in every plan, so its gates are
     const tool = shape === 'named' ? 'pay.keyed' : toolOf(random, wishes.faults);
-    const expires = shape !== 'named' && wishes.mayExpire && random.chance(0.06);
+    const expires = !steady.includes(shape) && wishes.mayExpire && random.chance(0.06);
     return {
       name: shape === 'request' ? 'request' : `pay-${index + 1}`,
       child: isBelow ? '/sub' : '',
@@ -76,7 +100,15 @@ export function planRun(random: Random, shape: Shape, run: string, wishes: RunWi
       expires,
     };
   });
-  return { run, kind: kindOf(shape), shape, gates };
+  return { run, kind: kindOf(shape), shape, gates: shape === 'rounds' ? roundsOf(gates) : gates };
+}
+
+/** The same gate again and again: its name counts on. */
+function roundsOf(gates: readonly PlannedGate[]): PlannedGate[] {
+  return gates.flatMap((gate, index) => {
+    const [first = gate] = gates;
+    return [{ ...first, name: index === 0 ? first.name : `${first.name}#${index + 1}` }];
+  });
 }
 
 function toolOf(random: Random, faults: readonly FaultName[]): GateTool {
@@ -91,6 +123,7 @@ function toolOf(random: Random, faults: readonly FaultName[]): GateTool {
 }
 
 function kindOf(shape: Shape): RunKind {
+  if (isOdd(shape)) return 'own';
   const found = Object.entries(shapesOfKind).find(([, shapes]) => shapes.includes(shape));
   if (found === undefined) throw new TypeError(`no kind of run has the shape "${shape}"`);
   return found[0] as RunKind;

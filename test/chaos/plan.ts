@@ -3,7 +3,15 @@
 import { createRandom, type Random } from './random.ts';
 import { collide, faultNames, planFault, type Fault, type FaultName } from './plan-faults.ts';
 import { planDecisions, type DecisionOperation, type OtherOperation } from './plan-operations.ts';
-import { planRun, shapesOfKind, type PlannedRun, type RunKind, type Shape } from './plan-runs.ts';
+import {
+  isOdd,
+  planRun,
+  shapesOfKind,
+  type OddShape,
+  type PlannedRun,
+  type RunKind,
+  type Shape,
+} from './plan-runs.ts';
 
 export type StartOperation = { op: 'start'; at: number; client: string; person: string } & PlannedRun;
 
@@ -22,10 +30,11 @@ export const runKinds = ['runSpec', 'requestApproval', 'own', 'child', 'carried'
 /** What `--only` takes beside kinds of runs and faults: the rest of a plan has none of the others. */
 export const operationNames = [
   ...['approve', 'reject', 'edit', 'amend', 'withdraw', 'respond', 'comment', 'cancel', 'expire'],
-  ...['race', 'duplicate', 'early', 'late', 'stale', 'malformed', 'read'],
+  ...['race', 'duplicate', 'early', 'late', 'stale', 'malformed', 'read', 'misuse', 'forge'],
 ] as const;
 
-export const onlyNames: readonly string[] = [...runKinds, ...operationNames, ...faultNames];
+/** `calm`: no fault at all. */
+export const onlyNames: readonly string[] = [...runKinds, ...operationNames, ...faultNames, 'calm'];
 
 /** @throws RangeError for a name that is no operation, kind of run or fault */
 export function readOnly(text: string): string[] {
@@ -39,12 +48,13 @@ export function readOnly(text: string): string[] {
 export function makePlan(seed: number, only: readonly string[] = []): Plan {
   const random = createRandom(seed);
   const faultsWanted = faultNames.filter((name) => only.includes(name));
-  const faults = planFaultNames(random, faultsWanted);
+  const faults = only.includes('calm') ? [] : planFaultNames(random, faultsWanted);
   const kinds = runKinds.filter((kind) => only.includes(kind));
   const operationsWanted = operationNames.filter((name) => only.includes(name));
   const allowed = new Set<string>(operationsWanted.length === 0 ? operationNames : operationsWanted);
 
-  const shapes = planShapes(random, faults, kinds);
+  const odd = planOddShapes(random, allowed, operationsWanted);
+  const shapes = [...planShapes(random, faults, kinds), ...odd];
   const starts = shapes.map((shape, index): StartOperation => {
     const planned = planRun(random, shape, String.fromCharCode(97 + index), {
       faults,
@@ -53,7 +63,8 @@ export function makePlan(seed: number, only: readonly string[] = []): Plan {
     const person = random.pick(people);
     return { op: 'start', at: random.whole(0, 300), client: `starter-${planned.run}`, person, ...planned };
   });
-  const planned = faults.map((name) => planFault(random, name, starts));
+  const usual = starts.filter(({ shape }) => !isOdd(shape));
+  const planned = faults.map((name) => planFault(random, name, usual));
   const decisions = starts.flatMap((start) =>
     planDecisions(random, start, { allowed, faults: planned.filter(({ run }) => run === start.run) }),
   );
@@ -115,4 +126,15 @@ function planShapes(random: Random, faults: readonly FaultName[], kinds: readonl
   const count = random.whole(2, 4);
   while (shapes.length < count) shapes.push(random.pick(shapesOfKind[random.pick(choice)]));
   return shapes;
+}
+
+/** Now and then somebody goes around the gate; whoever asks for that gets it in every plan. */
+function planOddShapes(random: Random, allowed: ReadonlySet<string>, wanted: readonly string[]): OddShape[] {
+  const ways = [
+    ['misuse', 'misused'],
+    ['forge', 'forged'],
+  ] as const;
+  return ways.flatMap(([name, shape]) =>
+    allowed.has(name) && (wanted.includes(name) || random.chance(0.15)) ? [shape] : [],
+  );
 }

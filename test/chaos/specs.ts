@@ -1,6 +1,7 @@
 // What the runs of chaos are told to do: the one named spec, and what inline specs and own workflows are started
 // with. Each payment's order names its run and gate, so that a line of the ledger can be told to its gate.
 import type { Json, JsonObject } from '../../src/core/json.ts';
+import { callHash } from './check/independent.ts';
 import type { PlannedGate } from './plan-runs.ts';
 import type { StartOperation } from './plan.ts';
 
@@ -29,7 +30,8 @@ steps:
 export const editedSpec = namedSpec.replaceAll("'10.00'", "'11.00'");
 
 export function orderOf(runId: string, gate: PlannedGate): string {
-  return `${runId}:${gate.name}`;
+  // the rounds of a gate are about one order
+  return `${runId}:${gate.name.replace(/#\d+$/, '')}`;
 }
 
 export function argumentsOf(runId: string, gate: PlannedGate): JsonObject {
@@ -64,6 +66,7 @@ export interface WorkflowStart {
 /** What a workflow of the test bundle is started with. */
 export function workflowStart(start: StartOperation, id: string, lingerMs: number): WorkflowStart {
   const gates = start.gates.map((gate) => oneGate(id, gate));
+  if (start.shape === 'forged') return { type: 'performForged', args: [{ calls: forgedCalls(id) }] };
   const [first, second] = gates;
   if (first === undefined) throw new TypeError('every run has a gate');
   switch (start.shape) {
@@ -86,11 +89,26 @@ export function workflowStart(start: StartOperation, id: string, lingerMs: numbe
     }
     case 'carried':
       return { type: 'carriedGates', args: [{ gates, lingerMs }] };
+    case 'rounds':
+      return { type: 'gateEachRound', args: [{ gate: first, rounds: gates.length }] };
+    case 'misused': {
+      const change = { arguments: { ...(first['arguments'] as JsonObject), amount: '999.99' } };
+      return { type: 'misuseOfAGrant', args: [{ gate: first, change }] };
+    }
     case 'named':
     case 'inline':
     case 'request':
       throw new TypeError(`"${start.shape}" is started by HTTP`);
   }
+}
+
+/** What nobody was asked about: without a grant, and with one of somebody's own making. */
+function forgedCalls(id: string): JsonObject[] {
+  return ['none', 'made up'].map((grant, index) => {
+    const name = `pay-${index + 1}`;
+    const args = { order: `${id}:${name}`, amount: '13.00', currency: 'EUR' };
+    return { name, tool: 'pay.keyed', arguments: args, payloadHash: callHash('pay.keyed', args), grant };
+  });
 }
 
 function oneGate(id: string, gate: PlannedGate): JsonObject {

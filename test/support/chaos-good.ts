@@ -89,7 +89,8 @@ export function refused(): Evidence {
   });
   const clocked = (['expired', 'cancelled'] as const).map((state, index) => {
     const of = { workflowId: `ended-${state}`, root: `019d2b1a-7f3e-7c11-9d55-00000000001${index}` };
-    const frozen = caseOf('refund', {}, of);
+    const ttl = { policy: { ttlMs: 200 }, expiresAt: epoch + 200 };
+    const frozen = caseOf('refund', state === 'expired' ? ttl : {}, of);
     const end: EventBody =
       state === 'expired' ? completed({ status: 'rejected' }) : { workflowExecutionCanceled: {} };
     const asked = state === 'expired' ? [] : [{ workflowExecutionCancelRequested: {} }];
@@ -245,6 +246,20 @@ export function childRun(): Evidence {
   });
 }
 
+/** A parent that waits as its child does, and a child that its parent has not come to. */
+export function waitingChild(): Evidence {
+  const of = { workflowId: `${place.workflowId}/sub`, root: place.root, prefix: 'sub' };
+  const frozen = caseOf('pay', {}, of);
+  const raw = history(of, [task, ...asks(frozen)], {
+    ...{ runId: '219d2b1a-7f3e-7c11-9d55-046acc729733', workflowType: 'oneGated', parent: place.workflowId },
+    handed: { root: place.root, prefix: 'sub' },
+  });
+  const child = runOf(raw, 'awaiting_approval', { of, kind: 'child', pending: [frozen.key] });
+  const parent = runOf(history(place, [task], { workflowType: 'parentOf' }), 'running', { kind: 'own' });
+  const later = { ...child, run: `${place.workflowId}/later`, histories: [], trail: [], view: undefined };
+  return evidenceOf({ runs: [parent, child, { ...later, status: 'unknown' }] });
+}
+
 /** Two decisions wait while the run continues as new: the first is judged in the next execution, and refused. */
 export function carried(): Evidence {
   const stale: Decision = { ...byBob, decision: 'approve', payloadHash: callHash('pay.keyed', {}) };
@@ -322,6 +337,7 @@ export const goodEvidence = {
   misused,
   resetRun,
   childRun,
+  waitingChild,
   carried,
   requested,
 };

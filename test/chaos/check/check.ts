@@ -9,7 +9,10 @@ import { checkN6 } from './n6.ts';
 import { checkN7 } from './n7.ts';
 import { readStories } from './story.ts';
 
-export function check(evidence: Evidence): Violation[] {
+export function check(whole: Evidence): Violation[] {
+  // a child that its parent never came to is no run
+  const runs = whole.runs.filter(({ kind, histories }) => kind !== 'child' || histories.length > 0);
+  const evidence = { ...whole, runs };
   const stories = readStories(evidence);
   return [
     ...checkN1(evidence, stories),

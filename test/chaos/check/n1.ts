@@ -9,7 +9,7 @@ import { stateBy, type Story } from './story.ts';
  * By how much a signal's event may be later than its answer: the clocks of server and harness are one machine's,
  * read in two ways.
  */
-const clockSlackMs = 250;
+const clockSlackMs = 100;
 
 export function checkN1({ calls, runs }: Evidence, stories: readonly Story[]): Violation[] {
   const problems = calls.flatMap((call) =>

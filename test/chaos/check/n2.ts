@@ -101,6 +101,7 @@ function recordedProblems(story: Story): Violation[] {
       ...(asked.length === 1 ? [] : [`${key} was asked ${asked.length} times in one execution chain`]),
       ...(settling.length <= 1 ? [] : [`${key} accepted ${settling.length} decisions that each end it`]),
       ...overtaken(story, gate),
+      ...clockProblems(gate),
     ];
   });
   return what.map((text) => ({ invariant: 'N2', run, what: text }));
@@ -133,6 +134,30 @@ function overtaken({ lineage, place }: Story, { key, openAt, verdicts, outcome }
   return passed.map(
     (id) => `${key}: decision ${winnerId} won, and ${id} was there before it and was not judged`,
   );
+}
+
+/** The clock wins at the deadline: only a door's proof from before it counts later, and none loses to it sooner. */
+function clockProblems({ key, case: asked, verdicts, outcome }: Gate): string[] {
+  const { expiresAt } = asked;
+  const isEarly = outcome?.state === 'expired' && (outcome.at ?? Infinity) < expiresAt;
+  const late = verdicts.filter(({ record }) => {
+    const { verdict, takenUpAt = 0, decision } = record;
+    if (verdict !== 'accepted' || takenUpAt < expiresAt) return false;
+    const signedAt = signedAtOf(decision.proof);
+    return signedAt === undefined || signedAt >= expiresAt || decision.via === 'signal';
+  });
+  return [
+    ...(isEarly ? [`${key} expired before its deadline`] : []),
+    ...late.map(({ record }) => `${key} accepted decision ${record.decision.decisionId} after its deadline`),
+  ];
+}
+
+/** Milliseconds; of a compact JWS, whose signature is for the product to check. */
+function signedAtOf(proof: string | undefined): number | undefined {
+  const [, payload] = proof?.split('.') ?? [];
+  if (payload === undefined) return undefined;
+  const { iat } = JSON.parse(Buffer.from(payload, 'base64url').toString('utf8')) as { iat?: unknown };
+  return typeof iat === 'number' ? iat * 1_000 : undefined;
 }
 
 function tell({ call, state, decisionId }: Statement): string {

@@ -23,6 +23,8 @@ export interface Verdict {
 export interface Outcome {
   state: 'approved' | 'rejected' | 'withdrawn' | 'responded' | 'expired' | 'cancelled';
   decisionId?: string;
+  /** of an expiry: when the history has it, milliseconds since the epoch */
+  at?: number;
   /** the run ended without an answer: nothing in the history says so of the gate */
   implied?: true;
 }
@@ -165,13 +167,13 @@ function ask(gates: Map<string, Gate>, key: string, asked: CaseRecord, openAt: n
 /** The memo says that a gate is open, and how one ended that nobody decided. */
 function showMemo(
   gates: Map<string, Gate>,
-  { position, state }: Extract<Step, { type: 'memo' }>,
+  { position, state, at }: Extract<Step, { type: 'memo' }>,
   index: number,
-) {
+): void {
   const gate = [...gates.values()].findLast((one) => one.position === position);
   if (gate === undefined) return;
   if (state === 'pending') gate.openAt = Math.min(gate.openAt, index);
-  if (state === 'expired' || state === 'cancelled') gate.outcome ??= { state };
+  if (state === 'expired' || state === 'cancelled') gate.outcome ??= { state, at };
 }
 
 function judge(gates: Map<string, Gate>, record: VerdictRecord, index: number): boolean {
