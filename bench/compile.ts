@@ -8,13 +8,13 @@ import { promisify } from 'node:util';
 
 const repository = fileURLToPath(new URL('../', import.meta.url));
 
-/** Writes `src` and `bench` as JavaScript into that folder. */
-export async function compileInto(folder: string): Promise<void> {
+/** Writes these folders of the repository as JavaScript into that folder. */
+export async function compileInto(folder: string, parts = ['src', 'bench']): Promise<void> {
   const project = {
     extends: join(repository, 'tsconfig.json'),
     // types are checked elsewhere
     compilerOptions: { noEmit: false, noCheck: true, rootDir: repository, outDir: folder, types: [] },
-    include: [join(repository, 'src'), join(repository, 'bench')],
+    include: parts.map((part) => join(repository, part)),
   };
   const file = join(folder, 'tsconfig.json');
   await writeFile(file, JSON.stringify(project));

@@ -26,6 +26,10 @@ export interface ReadyLine {
 
 export interface SpawnOptions {
   args?: readonly string[];
+  /** Arguments of node itself. Default: those that let it run TypeScript of this repository. */
+  node?: readonly string[];
+  /** Gets each line that the child prints after its ready line. */
+  onLine?: (line: string) => void;
   env?: Readonly<Record<string, string>>;
 }
 
@@ -42,6 +46,10 @@ export interface TestProcess {
   stop: () => Promise<void>;
   /** Ends its stdin, as the end of this process would. */
   closeInput(): void;
+  /** Resolves when it has ended, however. */
+  ended: Promise<unknown>;
+  /** Writes a line to its stdin. */
+  send(line: string): void;
 }
 
 interface Ending {
@@ -71,17 +79,19 @@ export function endOnSignals(): void {
 
 /**
  * Starts a TypeScript file of this repository, given by its path from the repository's root, and waits for
- * its ready line. Lines on stdout after that one are ignored.
+ * its ready line. Lines on stdout after that one go to
+ * `onLine`.
  */
 export async function spawnProcess(file: string, options: SpawnOptions = {}): Promise<TestProcess> {
   endOnSignals();
-  const child = spawn(process.execPath, [...nodeArguments, file, ...(options.args ?? [])], {
+  const child = spawn(process.execPath, [...(options.node ?? nodeArguments), file, ...(options.args ?? [])], {
     cwd: repository,
     env: { ...process.env, TZ: 'UTC', ...options.env },
     // stdin stays open: its end tells the child that its parent is gone, even by SIGKILL.
     stdio: ['pipe', 'pipe', 'pipe'],
   });
   children.add(child);
+  child.stdin.on('error', () => undefined); // it is gone, and its end is told elsewhere
 
   let stderr = '';
   child.stderr.setEncoding('utf8').on('data', (chunk: string) => {
@@ -106,9 +116,15 @@ export async function spawnProcess(file: string, options: SpawnOptions = {}): Pr
       child.kill('SIGKILL');
       reject(describe(`was not ready after ${String(readyTimeoutMs)} ms`));
     }, readyTimeoutMs);
+    let isReady = false;
     createInterface({ input: child.stdout }).on('line', (line) => {
+      if (isReady) {
+        options.onLine?.(line);
+        return;
+      }
       const parsed = readyLine(line);
       if (!parsed) return;
+      isReady = true;
       clearTimeout(timer);
       resolve(parsed);
     });
@@ -138,6 +154,10 @@ export async function spawnProcess(file: string, options: SpawnOptions = {}): Pr
     },
     closeInput: () => {
       child.stdin.end();
+    },
+    ended,
+    send: (line) => {
+      child.stdin.write(`${line}\n`);
     },
     async stop() {
       if (!running()) return;

@@ -177,7 +177,7 @@ function logLevel(): LogLevel {
 let quiet = false;
 
 /** Test output is for tests; COUNTERSIGN_TEST_LOG=INFO (or DEBUG) shows what workers say. */
-function quietRuntime(): void {
+export function quietRuntime(): void {
   if (quiet) return;
   quiet = true;
   const level = logLevel();

@@ -1,11 +1,13 @@
 // Sandbox-safe. Workflows of the tests themselves, written as a user of the package would write them.
 import {
+  ActivityFailure,
   condition,
   continueAsNew,
   defineSignal,
   proxyActivities,
   setHandler,
   sleep,
+  workflowInfo,
 } from '@temporalio/workflow';
 import type { EffectRecord, PerformInput } from '../../../src/core/case.ts';
 import type { Json } from '../../../src/core/json.ts';
@@ -83,6 +85,35 @@ export async function performByHand(input: { perform: PerformInput }): Promise<E
     retry: { maximumAttempts: 3 },
   });
   return perform(input.perform);
+}
+
+/** Schedules gated calls that nobody approved, each after the end of the one before; tells how each ended. */
+export async function performForged(input: {
+  calls: { name: string; tool: string; arguments: Json; payloadHash: string; grant: 'none' | 'made up' }[];
+}): Promise<string[]> {
+  const { firstExecutionRunId: root, namespace, workflowId } = workflowInfo();
+  const ends: string[] = [];
+  for (const { name: position, tool, arguments: args, payloadHash, grant } of input.calls) {
+    const place = { v: 1 as const, position, root, tool, payloadHash };
+    const made = {
+      ...place,
+      namespace,
+      workflowId,
+      key: 'none',
+      decisionId: 'none',
+      kid: 'none',
+      mac: 'none',
+    };
+    const perform = { ...place, arguments: args, ...(grant === 'none' ? {} : { grant: made }) };
+    try {
+      await performByHand({ perform });
+      ends.push('performed');
+    } catch (error) {
+      if (!(error instanceof ActivityFailure)) throw error;
+      ends.push('refused');
+    }
+  }
+  return ends;
 }
 
 /**
