@@ -27,13 +27,17 @@ export async function settle(stage: Stage): Promise<KnownRun[]> {
   const end = Math.max(stage.lastFaultAt, stage.beganAt) + settleBoundMs;
   const lastOperation = Math.max(...stage.plan.operations.map(({ at }) => at));
   await until(stage, lastOperation + pauseMs);
-  let looks = 0;
-  // twice: between two things that happen there is a moment in which nothing does
-  while (looks < 2 && clock() < end) {
+  // between two things that happen there is a moment in which nothing does: it counts when everybody who waits
+  // for something has looked again meanwhile, and still waits
+  let before: Map<object, number> | undefined;
+  while (clock() < end) {
     await sleep(pauseMs);
     const isAsked = await settleDoubts(stage, runs);
     const settled = await Promise.all(runs.map(({ id }) => isSettled(stage, id)));
-    looks = isAsked && settled.every(Boolean) ? looks + 1 : 0;
+    if (!isAsked || stage.acting > 0 || !settled.every(Boolean)) before = undefined;
+    else if (before === undefined) {
+      before = new Map([...stage.watchers].map((watcher) => [watcher, watcher.looks]));
+    } else if ([...stage.watchers].every((one) => one.looks >= (before?.get(one) ?? Infinity) + 2)) break;
   }
   return runs;
 }

@@ -9,7 +9,7 @@ import { decideByHttp, readPath } from './operations.ts';
 import { approvalBy } from './plan-operations.ts';
 import type { Fault } from './plan-faults.ts';
 import { createRandom } from './random.ts';
-import { clock, describe, isOver, runIdOf, runOf, seenGate, watch, type Stage } from './stage.ts';
+import { act, clock, describe, isOver, runIdOf, runOf, seenGate, watch, type Stage } from './stage.ts';
 
 /** Every decision that any run has had so far, once more, the last one first. */
 export async function deliverAgain(stage: Stage, patienceMs: number): Promise<number> {
@@ -110,7 +110,7 @@ export async function reset(stage: Stage, { run = '', amount, task }: Fault): Pr
         workflowTaskFinishEventId: eventId,
         requestId: randomUUID(),
       });
-      stage.others.push(approveAgain(stage, run));
+      stage.others.push(act(stage, () => approveAgain(stage, run)));
       return 1;
     } catch {
       await sleep(250); // between two tasks of a run that is just continuing, or while the server is down

@@ -8,7 +8,7 @@ import { decideByHttp } from './operations.ts';
 import { approvalBy } from './plan-operations.ts';
 import { editedSpec, namedSpec, orderOf } from './specs.ts';
 import { atEvent } from './reference.ts';
-import { clock, describe, isOver, runIdOf, runOf, seenGate, until, watch, type Stage } from './stage.ts';
+import { act, clock, describe, isOver, runIdOf, runOf, seenGate, until, watch, type Stage } from './stage.ts';
 
 /** How long a fault waits for somebody whom it can strike: a bound, which a slow machine does not come near. */
 const patienceMs = 60_000;
@@ -21,6 +21,8 @@ export interface Struck {
 
 export async function strike(stage: Stage, fault: Fault): Promise<Struck> {
   const release = fault.isExact === true ? await atEvent(stage, fault) : await moment(stage, fault);
+  // the run was over before it had so many events: there is no such moment
+  if (fault.isExact === true && release === undefined) return { name: fault.name, planned: 0, fired: 0 };
   const { workers, api } = stage.world;
   const victims = fault.name === 'kill-worker' ? workers.running() : fault.name === 'kill-api' ? [api()] : [];
   const striking = strikeNow(stage, fault);
@@ -215,7 +217,7 @@ async function decideMeanwhile(
 ): Promise<number> {
   const operation = approvalBy('meanwhile', run, { shouldSucceed: false });
   // it is asked until the spec is restored, so it is not waited for here
-  stage.others.push(decideByHttp(stage, operation, gate, planned, `meanwhile-${gate.key}`));
+  stage.others.push(act(stage, () => decideByHttp(stage, operation, gate, planned, `meanwhile-${gate.key}`)));
   await sleep(500);
   return 1;
 }

@@ -1,20 +1,18 @@
 // "At every history event": one run with two gates and three effects, in which a process is killed as soon as the
 // history has so many events. The moment is exact: a hook outside shipped code, in the proxies before Temporal,
 // looks at the history before each call and answer that could bring it on, and holds all of them until the kill.
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Fault } from './plan-faults.ts';
 import { approvalBy } from './plan-operations.ts';
 import { planRun, type Shape } from './plan-runs.ts';
 import type { Plan } from './plan.ts';
 import { createRandom } from './random.ts';
-import { clock, runIdOf, type Stage } from './stage.ts';
+import { isOver, runOf, type Stage } from './stage.ts';
 
 const victims = ['kill-worker', 'kill-api', 'kill-server'] as const;
 
 /** Of a run of a spec, of one's own workflows, of a parent with a child that asks, of one that asks beside its child. */
 const resetShapes = ['named', 'row', 'child', 'children', 'side', 'request'] as const;
-
-/** Killed at the latest then, ms; the run is long over. */
-const atLastMs = 8_000;
 
 /** Seed 0: the worker at event 1; 1: the API at event 1; 2: the server at event 1; 3: the worker at event 2, … */
 export function killPlan(seed: number): Plan {
@@ -22,7 +20,7 @@ export function killPlan(seed: number): Plan {
   const name = victims[seed % victims.length] ?? 'kill-worker';
   const fault: Fault = {
     name,
-    at: atLastMs,
+    at: 0,
     event,
     isExact: true,
     run: 'a',
@@ -62,37 +60,38 @@ const ofApi = /^(?:Start|Signal|RequestCancel)/;
 
 /**
  * Resolves when the history of the run has that many events, and then nothing more gets through to Temporal until
- * what it resolves with is called.
+ * what it resolves with is called; with undefined when the run has ended before.
  */
-export async function atEvent(stage: Stage, { at, event = 0, run = '' }: Fault): Promise<() => void> {
+export async function atEvent(
+  stage: Stage,
+  { event = 0, run = '' }: Fault,
+): Promise<(() => void) | undefined> {
   const { api, worker } = stage.world.grpc;
   let release: () => void = () => undefined;
   const released = new Promise<void>((resolve) => (release = resolve));
-  let reached: () => void = () => undefined;
-  const isReached = new Promise<void>((resolve) => (reached = resolve));
   let isHeld = false;
-  let id: string | undefined;
+  // the first events are there before anybody could say the run's id
+  const id = runOf(stage, run).label;
+  const see = () => stage.world.countersign.describeRun(id).catch(() => undefined);
   const look = async (): Promise<void> => {
-    if (!isHeld) {
-      const seen =
-        id === undefined ? undefined : await stage.world.countersign.describeRun(id).catch(() => undefined);
-      isHeld ||= seen !== undefined && seen.historyLength >= event;
-      if (isHeld) reached();
-    }
+    if (!isHeld) isHeld = ((await see())?.historyLength ?? 0) >= event;
     if (isHeld) await released;
   };
   const before = (pattern: RegExp) => (method: string) => (pattern.test(method) ? look() : undefined);
   Object.assign(worker, { onCall: before(ofWorker), onAnswer: before(ofWorker) });
   Object.assign(api, { onCall: undefined, onAnswer: before(ofApi) });
-  // the first events are there before anybody could say the run's id
-  id = `${stage.prefix}a`;
-  void runIdOf(stage, run).then((started) => (id = started ?? id));
-  const late = new Promise<void>((resolve) => setTimeout(resolve, stage.beganAt + at - clock()));
-  await Promise.race([isReached, late]);
-  return () => {
-    isHeld = true;
+  const done = (): void => {
     Object.assign(worker, { onCall: undefined, onAnswer: undefined });
     Object.assign(api, { onCall: undefined, onAnswer: undefined });
     release();
   };
+  while (!isHeld && !isOver(stage)) {
+    const seen = await see();
+    isHeld ||= (seen?.historyLength ?? 0) >= event;
+    if (isHeld || seen?.closeStatus !== undefined) break;
+    await sleep(5);
+  }
+  if (isHeld) return done;
+  done();
+  return undefined;
 }

@@ -4,7 +4,7 @@ import type { Evidence } from './evidence.ts';
 import { strike } from './faults.ts';
 import { perform } from './operations.ts';
 import type { Plan } from './plan.ts';
-import { clock, openStage } from './stage.ts';
+import { act, clock, openStage } from './stage.ts';
 import type { World } from './world.ts';
 
 export async function runPlan(world: World, plan: Plan): Promise<Evidence> {
@@ -13,7 +13,9 @@ export async function runPlan(world: World, plan: Plan): Promise<Evidence> {
   // a target that is asked while an earlier request is on its way cannot say that it will not be carried out
   if (needsCare) await world.target.control({ lookupOnce: true });
   const faults = plan.faults.map((fault) => strike(stage, fault));
-  const operations = Promise.all(plan.operations.map((operation) => perform(stage, operation)));
+  const operations = Promise.all(
+    plan.operations.map((operation) => act(stage, () => perform(stage, operation))),
+  );
   const struck = await Promise.all(faults);
   await world.heal();
   stage.healedAt = clock();

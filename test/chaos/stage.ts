@@ -23,6 +23,10 @@ export interface Stage {
   others: Promise<unknown>[];
   /** of `clock()`; undefined while faults still strike */
   healedAt?: number;
+  /** of the plan's operations, and what goes on beside them: those that do not wait for a run */
+  acting: number;
+  /** those that wait for a run, and how often each has looked */
+  watchers: Set<{ looks: number }>;
   /** every run has ended or waits for somebody, and nothing comes any more: what waits for a gate waits in vain */
   isQuiet: boolean;
   /** who was looked at last, and when */
@@ -74,6 +78,7 @@ export function openStage(world: World, plan: Plan): Stage {
   }
   return {
     ...{ world, plan, runs, prefix, beganAt, calls: [], others: [], looks: new Map(), isQuiet: false },
+    ...{ acting: 0, watchers: new Set() },
     lastFaultAt: beganAt,
     giveUpAt: beganAt + patienceMs,
   };
@@ -119,15 +124,34 @@ export async function watch<Found>(
   patience = 60_000,
 ): Promise<Found | undefined> {
   const end = Math.min(clock() + patience, stage.giveUpAt);
-  while (clock() < end) {
-    const wasQuiet = stage.isQuiet;
-    const run = await describe(stage, runId);
-    const found = run === undefined ? undefined : choose(run);
-    if (found !== undefined) return found;
-    if (run?.closeStatus !== undefined || wasQuiet) return undefined;
-    await sleep(pauseMs);
+  const watcher = { looks: 0 };
+  stage.watchers.add(watcher);
+  stage.acting -= 1;
+  try {
+    while (clock() < end) {
+      const wasQuiet = stage.isQuiet;
+      const run = await describe(stage, runId);
+      const found = run === undefined ? undefined : choose(run);
+      if (found !== undefined) return found;
+      if (run?.closeStatus !== undefined || wasQuiet) return undefined;
+      watcher.looks += 1;
+      await sleep(pauseMs);
+    }
+    return undefined;
+  } finally {
+    stage.acting += 1;
+    stage.watchers.delete(watcher);
   }
-  return undefined;
+}
+
+/** Counts what somebody does, so that nobody takes their thinking for quiet. */
+export async function act<Result>(stage: Stage, work: () => Promise<Result>): Promise<Result> {
+  stage.acting += 1;
+  try {
+    return await work();
+  } finally {
+    stage.acting -= 1;
+  }
 }
 
 /** The workflow id of the run that the gate stands in. */

@@ -2,6 +2,7 @@
 // as a supervisor with a warm spare could.
 import { copyFileSync, appendFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { spawnProcess, type TestProcess } from '../support/processes.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import type { WorkerSettings } from '../support/worker.ts';
@@ -35,21 +36,37 @@ export interface WorkersOptions {
   settings: WorkerSettings & { bundle: string; targetUrl: string };
 }
 
+/** Longer than any fault. */
+const restartsMs = 60_000;
+const pauseMs = 300;
+
 export function createWorkers({ program, node, env, settings }: WorkersOptions): Workers {
   const folder = temporaryFolder();
   let live: { process: TestProcess; isPlain: boolean }[] = [];
   let standby: Promise<Standby> | undefined;
   const standBy = (): Promise<Standby> => openStandby(program, node, env);
 
-  const start: Workers['start'] = async (more = {}) => {
+  const take = async (wishes: object): Promise<TestProcess | undefined> => {
     const taken = await (standby ?? standBy());
     standby = standBy();
     standby.catch(() => undefined); // told to whoever takes it
+    return taken.begin(wishes);
+  };
+  const start: Workers['start'] = async (more = {}) => {
     const { build, ...rest } = more;
     const bundle = build === undefined ? settings.bundle : buildOf(build);
-    const child = await taken.begin({ ...settings, ...rest, bundle });
-    live.push({ process: child, isPlain: Object.keys(more).length === 0 });
-    return child;
+    const end = performance.now() + restartsMs;
+    for (;;) {
+      const child = await take({ ...settings, ...rest, bundle });
+      if (child?.running() === true) {
+        live.push({ process: child, isPlain: Object.keys(more).length === 0 });
+        return child;
+      }
+      // Temporal cannot be reached: it says so and ends, and is started again, as by any supervisor
+      if (performance.now() > end)
+        throw new Error(`no worker came to poll in ${restartsMs} ms:\n${child?.stderr()}`);
+      await sleep(pauseMs);
+    }
   };
   const buildOf = (build: number): string => {
     const path = join(folder, `build-${build}.js`);
@@ -94,6 +111,7 @@ export function createWorkers({ program, node, env, settings }: WorkersOptions):
 
 interface Standby {
   process: TestProcess;
+  /** Resolves when it polls, or has ended. */
   begin(settings: object): Promise<TestProcess>;
 }
 
@@ -116,8 +134,6 @@ async function openStandby(
     async begin(settings) {
       child.send(JSON.stringify(settings));
       await Promise.race([polling, child.ended]);
-      if (!child.running())
-        throw new Error(`a worker ended before it polled; its stderr:\n${child.stderr()}`);
       return child;
     },
   };
