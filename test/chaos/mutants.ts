@@ -1,12 +1,12 @@
 // Mutants: patches of `src` that break a promise. Each is applied to a copy of the compiled programs, never to the
 // repository; the harness and its checks stay as they are, so that they judge the mutant and not themselves.
-import { cp, mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
-import { readdirSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
+import { readdirSync, readFileSync } from 'node:fs';
+import { cp, mkdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { bundleWorkflowCode, DefaultLogger } from '@temporalio/worker';
 import ts from 'typescript';
+import { temporaryFolder } from '../support/temporary-folder.ts';
 import { applyPatch } from '../support/unified-diff.ts';
 import type { Programs } from './compile.ts';
 import type { Violation } from './evidence.ts';
@@ -43,8 +43,7 @@ export async function buildMutant(
   name: string,
   base: Programs,
 ): Promise<Programs & { remove: () => Promise<void> }> {
-  const place = await mkdtemp(join(tmpdir(), `countersign-mutant-`));
-  process.once('exit', () => rmSync(place, { recursive: true, force: true }));
+  const place = temporaryFolder();
   const js = join(place, 'js');
   await mkdir(js);
   for (const part of ['src', 'test', 'examples', 'package.json']) {
@@ -57,7 +56,6 @@ export async function buildMutant(
     // what is replaced must be there, or nothing was mutated
     if ((await readFile(file, 'utf8')) === transpiled(text))
       throw new Error(`mutant "${name}" changes nothing`);
-    await mkdir(dirname(file), { recursive: true });
     await writeFile(file, transpiled(text));
   }
   const isInSandbox = [...files.keys()].some((path) => /^src\/(?:workflows|core)\//.test(path));
