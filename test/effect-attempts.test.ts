@@ -370,7 +370,7 @@ test('the word for the next attempt goes out with every heartbeat', async (t) =>
   const { left } = await attempt(tool);
   const { startedAt, ...rest } = left as { startedAt: number };
   assert.ok(startedAt >= before && startedAt <= Date.now());
-  assert.deepEqual(rest, { v: 1, attempt: 1, clear: false });
+  assert.deepEqual(rest, { v: 1, position: 'refund', attempt: 1, clear: false });
   assert.equal(started.mock.callCount(), 1);
 });
 

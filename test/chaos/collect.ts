@@ -24,13 +24,12 @@ export interface KnownRun {
 /** Resolves when every run has ended or waits, or when the time for that is up. */
 export async function settle(stage: Stage): Promise<KnownRun[]> {
   const runs = await knownRuns(stage);
-  const end = Math.max(stage.lastFaultAt, stage.beganAt) + settleBoundMs;
   const lastOperation = Math.max(...stage.plan.operations.map(({ at }) => at));
   await until(stage, lastOperation + pauseMs);
   // between two things that happen there is a moment in which nothing does: it counts when everybody who waits
   // for something has looked again meanwhile, and still waits
   let before: Map<object, number> | undefined;
-  while (clock() < end) {
+  while (clock() < restlessSince(stage) + settleBoundMs) {
     await sleep(pauseMs);
     const isAsked = await settleDoubts(stage, runs);
     const settled = await Promise.all(runs.map(({ id }) => isSettled(stage, id)));
@@ -40,6 +39,12 @@ export async function settle(stage: Stage): Promise<KnownRun[]> {
     } else if ([...stage.watchers].every((one) => one.looks >= (before?.get(one) ?? Infinity) + 2)) break;
   }
   return runs;
+}
+
+/** A run can come to rest only after the last fault, and after the last thing that anybody asked of it. */
+function restlessSince({ lastFaultAt, beganAt, calls }: Stage): number {
+  const asked = calls.flatMap(({ op, ended, finalEnded = ended }) => (op === 'read' ? [] : [finalEnded]));
+  return Math.max(lastFaultAt, beganAt, ...asked);
 }
 
 async function knownRuns(stage: Stage): Promise<KnownRun[]> {
@@ -83,7 +88,7 @@ function isGone(error: unknown): boolean {
 
 export async function collect(stage: Stage, runs: readonly KnownRun[], struck: Struck[]): Promise<Evidence> {
   const settledAt = clock();
-  const { world, plan, calls, lastFaultAt } = stage;
+  const { world, plan, calls } = stage;
   const all = await Promise.all(runs.map((run) => collectRun(stage, run)));
   // a child that its parent never came to
   const collected = all.filter(
@@ -104,7 +109,7 @@ export async function collect(stage: Stage, runs: readonly KnownRun[], struck: S
       const failed = failures.find(({ workflowId }) => workflowId === run)?.message;
       return { run, ...(failed === undefined ? {} : { failed }) };
     }),
-    lastFaultAt,
+    lastFaultAt: restlessSince(stage),
     settledAt,
     tools: chaosTools('http://127.0.0.1:9').map(({ name, requiresApproval = false, idempotency }) => ({
       ...{ name, requiresApproval, idempotency },

@@ -40,7 +40,7 @@ export interface TargetControl {
 }
 
 /** Longer than the tools' time for an attempt, and shorter. */
-const hangMs = 5_000;
+const hangMs = 7_000;
 const slowMs = 1_000;
 const inProgressMs = 900;
 

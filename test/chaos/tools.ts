@@ -6,7 +6,7 @@ import { httpTool } from '../../src/tools/http-tool.ts';
 import type { HttpOutput } from '../../src/tools/http-answer.ts';
 
 /** An attempt that takes longer has timed out; the target hangs longer, and is slow for less. */
-const timeoutMs = 3_000;
+const timeoutMs = 5_000;
 const attempts = 8;
 
 const payment = z.strictObject({
