@@ -61,7 +61,7 @@ async function raceIn(outcomes: Map<string, number>): Promise<void> {
       const described = await countersign.describeRun(runId);
       return described?.approvals.length === gatesPerRun ? described : undefined;
     },
-    { pauseMs: 100, message: `${gatesPerRun} gates in run "${runId}"` },
+    { timeoutMs: 600_000, pauseMs: 100, message: `${gatesPerRun} gates in run "${runId}"` },
   );
   const pending = run.approvals.filter(({ memo }) => memo.state === 'pending');
   const sent = await Promise.all(

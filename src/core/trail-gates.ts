@@ -173,6 +173,18 @@ export function createTrailGates(place: RunPlace, emit: Emit, carried: readonly 
       if (queued !== undefined) refuse(event, queued, 'check_failed', failure.message, gate);
     },
 
+    /** The run is over: what it had not seen or judged came too late, and what still asked asks no more. */
+    close(event: HistoryEvent): void {
+      this.deliver();
+      for (const gate of gates.values()) {
+        if (gate.state !== 'pending') continue;
+        gate.state = 'cancelled';
+        gate.settlement = { state: 'cancelled', at: event.at };
+        emit(event, { type: 'approval_cancelled', key: gate.key }, gate.position);
+        settle(event, gate);
+      }
+    },
+
     /** The memo says how a gate ended that no decision ended. */
     memo(event: HistoryEvent, field: string, value: Json): void {
       const memo = value as ApprovalMemo | null;

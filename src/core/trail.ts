@@ -71,6 +71,8 @@ interface Walk {
   isSpecRun: boolean;
   /** the first execution, or the first of those that the server still keeps */
   isOldest: boolean;
+  /** a workflow reset took the end of it back */
+  isCut: boolean;
   gates: TrailGates;
   /** by the event that scheduled them */
   effects: Map<number, Effect>;
@@ -91,6 +93,7 @@ function decodeExecution(execution: Execution, { emit, see, carriedBy }: Decodin
     isOurs: Object.hasOwn(workflowTypes, started?.workflowType ?? ''),
     isSpecRun: started?.workflowType === workflowTypes.runSpec,
     isOldest: carried === undefined,
+    isCut: execution.cutAfter !== undefined,
     gates: createTrailGates(place, emit, carried),
     effects: new Map(),
     scheduled: new Map(),
@@ -132,8 +135,12 @@ function step(walk: Walk, event: HistoryEvent): void {
     case 'activity_completed':
     case 'activity_failed':
       return activity(walk, event);
-    default:
+    default: {
+      // a reset terminates what it cuts: its gates go on in the next one
+      const goesOn = event.type === 'run_continued' || (event.type === 'run_terminated' && walk.isCut);
+      if (!goesOn) gates.close(event);
       return end(walk, event);
+    }
   }
 }
 

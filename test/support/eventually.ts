@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 /** Between two looks: short against what is waited for, long against a query's cost (about 5 ms). */
 const pauseMs = 25;
 /** Far above what any awaited thing needs, so that a slow machine never decides a test. */
-const defaultTimeoutMs = 60_000;
+const defaultTimeoutMs = 180_000;
 
 export interface EventuallyOptions {
   timeoutMs?: number;

@@ -16,6 +16,8 @@ export interface Expected {
   code?: RefusalCode;
   decisionId?: string;
   superseded?: true;
+  /** not told when a reset cut its execution */
+  unlessCut?: true;
 }
 
 export type RunKind = 'runSpec' | 'requestApproval' | 'mine';

@@ -65,14 +65,18 @@ export function writeHistory({ kind, steps }: Plan): { executions: Execution[]; 
   function task(): void {
     now.before.set(now.events.length + 1, structuredClone(run));
     write({ type: 'task_completed' });
-    for (const { eventId, decision, code } of run.inbox.splice(0)) {
-      if (decision === undefined) refuse(eventId, code ?? 'malformed');
-      else deliver({ decision, eventId }, eventId);
-    }
+    seeSignals();
     const { recording } = run;
     if (recording?.ended === undefined) return;
     delete run.recording;
     conclude(recording, recording.ended);
+  }
+
+  function seeSignals(): void {
+    for (const { eventId, decision, code } of run.inbox.splice(0)) {
+      if (decision === undefined) refuse(eventId, code ?? 'malformed');
+      else deliver({ decision, eventId }, eventId);
+    }
   }
 
   /** Commands stand behind the task that gave them, with nothing in between. */
@@ -94,6 +98,23 @@ export function writeHistory({ kind, steps }: Plan): { executions: Execution[]; 
   function settle(gate: Gate, state: GateState, eventId: number): void {
     gate.state = state;
     for (const queued of gate.queue.splice(0)) deliver(queued, Math.max(queued.eventId, eventId));
+  }
+
+  /** What the run had not seen or judged comes too late; what still asks is cancelled. */
+  function close(eventId: number, isTerminated: boolean): void {
+    const told = now.facts.length;
+    seeSignals();
+    const { recording } = run;
+    for (const gate of run.gates) {
+      if (gate.state !== 'pending') continue;
+      if (recording?.judging !== undefined && recording.position === gate.position) {
+        gate.queue.unshift(recording.judging);
+      }
+      tell(eventId, 'approval_cancelled', { position: gate.position });
+      settle(gate, 'cancelled', eventId);
+    }
+    // a reset terminates what it cuts: then nothing was cancelled
+    if (isTerminated) for (const fact of now.facts.slice(told)) fact.unlessCut = true;
   }
 
   function record(recording: Recording, outcome: number, more: number): void {
@@ -241,7 +262,9 @@ export function writeHistory({ kind, steps }: Plan): { executions: Execution[]; 
       if (more % 5 > 0) return; // rarely: nothing but a reset comes after it
       const way = endings[pick % endings.length] as (typeof endings)[number];
       if (way.byItself) inTask();
-      tell(write(way.body), way.type);
+      const eventId = write(way.body);
+      close(eventId, way.type === 'run_terminated');
+      tell(eventId, way.type);
       run.isOver = true;
     },
     continue() {
@@ -306,7 +329,10 @@ export function writeHistory({ kind, steps }: Plan): { executions: Execution[]; 
   if (!run.isOver) task(); // so that nothing that came is untold
 
   const facts = executions.flatMap((one) =>
-    one.facts.map((fact) => (isCut(one, fact) ? { ...fact, superseded: true as const } : fact)),
+    one.facts.flatMap(({ unlessCut, ...fact }) => {
+      if (unlessCut === true && one.cutAfter !== undefined) return [];
+      return [isCut(one, fact) ? { ...fact, superseded: true as const } : fact];
+    }),
   );
   return { executions, facts };
 }
