@@ -1,5 +1,5 @@
 // The mutants as patches: each fits today's source, breaks what it says, and is pinned to what catches it. That it is
-// caught is shown by mutants.server.test.ts.
+// caught is shown by mutants/pinned.server.test.ts, by command.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { describe, test } from 'node:test';

@@ -3,10 +3,10 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
-import { runCampaign, type Outcome } from './chaos/campaign.ts';
-import { makePlan, type Plan } from './chaos/plan.ts';
-import { killPlan, resetPlan } from './chaos/reference.ts';
-import { quietRuntime } from './support/worker.ts';
+import { runCampaign, type Outcome } from './campaign.ts';
+import { makePlan, type Plan } from './plan.ts';
+import { killPlan, resetPlan } from './reference.ts';
+import { quietRuntime } from '../support/worker.ts';
 
 quietRuntime();
 
@@ -14,7 +14,7 @@ quietRuntime();
 const skip = process.env['COUNTERSIGN_TEST_CACHE'] === '0' && 'the plans choose their own caches';
 
 const sample = Array.from({ length: 40 }, (_, index) => makePlan(1 + index));
-const kept = JSON.parse(readFileSync(new URL('./chaos/seeds.json', import.meta.url), 'utf8')) as number[];
+const kept = JSON.parse(readFileSync(new URL('./seeds.json', import.meta.url), 'utf8')) as number[];
 const regressions = kept.map((seed) => makePlan(seed));
 /** Each process at three moments: while the run is frozen, while it is decided, while it pays. */
 const moments = [4, 12, 20].flatMap((event) => [0, 1, 2].map((victim) => killPlan(3 * (event - 1) + victim)));

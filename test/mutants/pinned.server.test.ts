@@ -2,11 +2,11 @@
 // pinned to, and the source as it is keeps every promise under the same plans.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { runCampaign, type Outcome } from './chaos/campaign.ts';
-import { buildPrograms, type Programs } from './chaos/compile.ts';
-import { buildMutant, mutantNames, readPins, type Pin } from './chaos/mutants.ts';
-import { makePlan } from './chaos/plan.ts';
-import { quietRuntime } from './support/worker.ts';
+import { runCampaign, type Outcome } from '../chaos/campaign.ts';
+import { buildPrograms, type Programs } from '../chaos/compile.ts';
+import { buildMutant, mutantNames, readPins, type Pin } from '../chaos/mutants.ts';
+import { makePlan } from '../chaos/plan.ts';
+import { quietRuntime } from '../support/worker.ts';
 
 quietRuntime();
 
