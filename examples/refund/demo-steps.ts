@@ -24,7 +24,10 @@ export async function approveAndKillTheWorker(demo: Demo, show: Show): Promise<v
   const answer = await demo.anna.decide('approve', asked.key, { payloadHash: asked.payloadHash });
   show.say(`Anna approves exactly that: ${answer.status} ${String(answer.body['verdict'])}`);
 
-  await until('the refund to be carried out', async () => (await demo.ledger.held()) > 0 || undefined);
+  await until(
+    'the refund to be carried out',
+    async () => (await demo.ledger.counts('ord-1001')) === once || undefined,
+  );
   const pid = demo.workerPid();
   const signal = await demo.killWorker();
   show.say(`the ledger has paid, and the worker (process ${pid}) does not know it yet: kill -9`);

@@ -2,16 +2,12 @@
 
 interface LedgerState {
   lines: { key: string | null; body: { order?: string }; outcome: string }[];
-  /** answers that it holds back right now */
-  held: number;
 }
 
 export interface LedgerClient {
   url: string;
   hold(): Promise<void>;
   release(): Promise<void>;
-  /** how many answers it holds back */
-  held(): Promise<number>;
   /** What it did for one order, such as "2 requests, 1 key, 1 refund". */
   counts(order: string): Promise<string>;
 }
@@ -26,7 +22,6 @@ export function ledgerClient(url: string): LedgerClient {
     url,
     hold: () => control('/hold'),
     release: () => control('/release'),
-    held: async () => (await read()).held,
     async counts(order) {
       const lines = (await read()).lines.filter(({ body }) => body.order === order);
       const keys = new Set(lines.map(({ key }) => key)).size;
