@@ -41,7 +41,8 @@ const texts = [
 /** A worker whose workflow code has another text, and whose spec stands in another file. */
 function startBuild(number: number) {
   const code = join(temporaryFolder(), 'workflows.js');
-  writeFileSync(code, `${bundle}\n// build ${number}\n`);
+  // in front: the SDK takes whatever stands behind the source map for a part of it
+  writeFileSync(code, `/* build ${number} */ ${bundle}`);
   const specs = specFolder({ [`build-${number}.yaml`]: texts[number % texts.length] ?? original });
   const settings = { address, namespace, taskQueue, secretsFile, ledgerUrl: ledger.url, specs };
   return spawnWorker(settings, { COUNTERSIGN_TEST_BUNDLE: code });

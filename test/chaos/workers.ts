@@ -1,6 +1,6 @@
 // The workers of a world. One stands by, loaded and without settings, so that a killed one is replaced as fast
 // as a supervisor with a warm spare could.
-import { copyFileSync, appendFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { spawnProcess, type TestProcess } from '../support/processes.ts';
@@ -70,8 +70,8 @@ export function createWorkers({ program, node, env, settings }: WorkersOptions):
   };
   const buildOf = (build: number): string => {
     const path = join(folder, `build-${build}.js`);
-    copyFileSync(settings.bundle, path);
-    appendFileSync(path, `\n// build ${build}\n`);
+    // in front: the SDK takes whatever stands behind the source map for a part of it
+    writeFileSync(path, `/* build ${build} */ ${readFileSync(settings.bundle, 'utf8')}`);
     return path;
   };
   const running = (): TestProcess[] => {
